@@ -13,6 +13,7 @@ import time
 from random import Random
 from typing import Any
 
+import msgspec
 import structlog
 
 from closeknit.cli.working import Workers
@@ -84,10 +85,18 @@ async def run(sets: int) -> tuple[float, float]:
     return found
 
 
+class _Status(msgspec.Struct, rename="camel", frozen=True):
+    ready_replicas: int = 0
+
+
+class _Clique(msgspec.Struct, frozen=True):
+    status: _Status = _Status()
+
+
 async def _ready(cluster: EmbeddedCluster, resource: Any) -> int:
     """How many pods are ready, as PodCliques say."""
-    found = (await cluster.list(resource)).items
-    return sum((each.get("status") or {}).get("readyReplicas", 0) for each in found)
+    found = (await cluster.list(resource, into=_Clique)).items
+    return sum(each.status.ready_replicas for each in found)
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ from closeknit.kube.port import KubernetesApi
 from closeknit.kube.rest import connect, load_access
 from closeknit.testing.control_plane import ControlPlane, GoMissingError, control_plane
 
-_NODES, _GANGS, _PODS, _GPUS, _ROUNDS = 1_000, 1_000, 4, 2, 3
+_NODES, _GANGS, _PODS, _GPUS, _ROUNDS = 1_000, 1_000, 4, 2, 5
 _PATIENCE = 300.0
 
 

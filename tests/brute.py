@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import PodSet, Request
-from closeknit.testing.meaning import Scene, Spread, broken, order, wishes_of
+from closeknit.testing.meaning import broken, order, wishes_of
+from closeknit.testing.scene import Scene, Spread
 
 
 def best(cluster: Cluster, request: Request) -> Wishes | None:

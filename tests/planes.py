@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 
 import pytest
+import yaml
 
+from closeknit.kube.port import KubernetesApi
+from closeknit.testing.accounts import connected
 from closeknit.testing.control_plane import ControlPlane, GoMissingError, control_plane
 from closeknit.testing.control_plane.plane import CONTROLLERS
 from closeknit.testing.control_plane.programs import Programs, programs
+
+MANIFESTS = Path(__file__).parents[1] / "deploy" / "manifests.yaml"
+"""What the chart renders where nothing is said."""
 
 
 @contextmanager
@@ -29,6 +36,13 @@ def running_plane(*api_server_flags: str, controllers: Sequence[str] = CONTROLLE
         control_plane(api_server_flags=api_server_flags, controllers=controllers) as running,
     ):
         yield running
+
+
+@asynccontextmanager
+async def chart_accounts(plane: ControlPlane) -> AsyncIterator[KubernetesApi]:
+    """An administrator of a control plane; ``seen_by`` asks as an account with the roles of the chart."""
+    async with connected(plane, yaml.safe_load_all(MANIFESTS.read_text("utf-8"))) as api:
+        yield api
 
 
 @skipped_without_go()

@@ -138,10 +138,13 @@ async def _scheduled(api: KubernetesApi, plane: ControlPlane, log: Path, gangs: 
 
 
 async def _warm(api: KubernetesApi) -> None:
-    """Return when the scheduler works: it has bound a gang."""
+    """Return when the scheduler works: it has bound a gang over all of its connections.
+
+    Those of whoever creates and binds alone are open by then, too.
+    """
     async with bindings(api) as bound:
-        await create(api, shapes.gang("warm", 2, 1))
-        await bound.until(2, 60)
+        await create(api, shapes.gang("warm", WORKERS, 1))
+        await bound.until(WORKERS, 60)
     await clear(api)
 
 

@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from closeknit.installation.privileges import Component
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.embedded.http.server import Server
 from closeknit.kube.port import KubernetesApi
+from closeknit.kube.resources import NAMESPACES
 from closeknit.kube.rest import Access, connect, load_access
+from closeknit.testing.accounts import seen_by
 from closeknit.testing.control_plane import ControlPlane
+from closeknit.testing.rendered import NAMESPACE
 from tests.conformance.cluster import Cluster
+from tests.planes import chart_accounts
 
 if TYPE_CHECKING:
     from tests.conformance.python_client import Reached
@@ -81,6 +86,20 @@ async def cluster(served: Served, server: str) -> Cluster:
     made = Cluster(served.api, "", server, secrets.token_hex(3), served.forget)
     made.namespace = await made.new_namespace("test")
     return made
+
+
+@pytest.fixture
+async def scheduler(
+    cluster: Cluster, server: str, request: pytest.FixtureRequest
+) -> AsyncIterator[KubernetesApi]:
+    """The server as the account of the scheduler sees it, which has the roles of the chart and nothing more."""
+    if server != REAL:
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+        await cluster.api.create(NAMESPACES, namespace)
+        yield cluster.api
+        return
+    async with chart_accounts(request.getfixturevalue("plane")) as api:
+        yield seen_by(Component.SCHEDULER, api)
 
 
 @pytest.fixture

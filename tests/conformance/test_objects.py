@@ -15,7 +15,7 @@ from closeknit.kube.errors import (
     InvalidObjectError,
     NotFoundError,
 )
-from closeknit.kube.port import DeleteOptions, MergePatch, Object
+from closeknit.kube.port import DeleteOptions, MergePatch, Object, Written
 from closeknit.kube.resources import CONFIG_MAPS, NODES, PODS, Resource
 from tests.conformance.cluster import WIDGETS, Cluster
 
@@ -79,6 +79,17 @@ async def test_an_object_is_read_into_a_type(cluster: Cluster) -> None:
 
     assert isinstance(pod, Pod)
     assert (pod.metadata.name, pod.metadata.labels, pod.kind) == (name, {"a": "b"}, "Pod")
+
+
+async def test_of_the_answer_to_a_patch_as_much_is_read_as_a_type_holds(cluster: Cluster) -> None:
+    await cluster.api.create(CONFIG_MAPS, cluster.config("a"))
+
+    patch = MergePatch({"data": {"key": "new"}})
+    written = await cluster.api.patch(CONFIG_MAPS, "a", patch, namespace=cluster.namespace, into=Written)
+    found = await cluster.api.get(CONFIG_MAPS, "a", namespace=cluster.namespace)
+
+    assert written.resource_version == found["metadata"]["resourceVersion"]
+    assert found["data"]["key"] == "new"
 
 
 async def test_a_list_is_read_into_a_type(cluster: Cluster) -> None:

@@ -38,6 +38,21 @@ def resource_slice(
     }
 
 
+def partitioned(node_name: str, driver: str = DRIVER) -> list[Object]:
+    """A device of a node that can be given whole or in three parts: the counters, and all devices."""
+
+    def using(slices: int) -> Object:
+        used = {"counterSet": "gpu-0", "counters": {"slices": {"value": str(slices)}}}
+        return {"consumesCounters": [used]}
+
+    devices = [device("whole", **using(4)), *(device(f"part-{i}", "part", **using(1)) for i in range(3))]
+    counters = resource_slice(node_name, [], driver, resourceSliceCount=2)
+    counters["metadata"]["name"] += "-counters"
+    del counters["spec"]["devices"]
+    counters["spec"]["sharedCounters"] = [{"name": "gpu-0", "counters": {"slices": {"value": "4"}}}]
+    return [counters, resource_slice(node_name, devices, driver, resourceSliceCount=2)]
+
+
 def device(name: str, model: str = "a", memory: str = "40Gi", **more: Any) -> Object:
     """A device of a model, with so much memory."""
     return {
@@ -82,6 +97,29 @@ def request(
     if selectors:
         exactly["selectors"] = [{"cel": {"expression": each}} for each in selectors]
     return {"name": name, "exactly": exactly}
+
+
+def given_by(driver: str, allocated: Object) -> Object:
+    """A claim whose devices are those of another driver."""
+    for each in allocated["status"]["allocation"]["devices"]["results"]:
+        each["driver"] = driver
+    return allocated
+
+
+def either(*kinds: tuple[str, int], name: str = "main") -> Object:
+    """The first that can be had of several classes, with so many devices of each."""
+    listed = [{"name": each, "deviceClassName": each, "count": count} for each, count in kinds]
+    return {"name": name, "firstAvailable": listed}
+
+
+def either_of(class_name: str, count: int, *selectors: str) -> Object:
+    """So many devices of a class that the first of these expressions selects that can be had."""
+    listed = [
+        {"name": f"kind-{i}", "deviceClassName": class_name, "count": count,
+         "selectors": [{"cel": {"expression": each}}]}
+        for i, each in enumerate(selectors)
+    ]  # fmt: skip
+    return {"name": "main", "firstAvailable": listed}
 
 
 def claiming(*names: str) -> Object:
@@ -135,6 +173,11 @@ def volume_claim(
     return made
 
 
+def selecting(claimed: Object, **labels: str) -> Object:
+    """A claim to one of the volumes with these labels."""
+    return {**claimed, "spec": {**claimed["spec"], "selector": {"matchLabels": labels}}}
+
+
 def storage_class(name: str, provisioner: str = "disk.example.com", *zones: str) -> Object:
     """A class whose volumes are bound when their pod is placed."""
     allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": list(zones)}]}] if zones else []
@@ -174,10 +217,13 @@ def on_nodes(*names: str) -> Object:
 
 
 ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 GPUS = device_class("gpus", f"device.driver == '{DRIVER}'")
 LARGE = f"device.capacity['{DRIVER}'].memory.compareTo(quantity('60Gi')) >= 0"
 NEW = f"device.attributes['{DRIVER}'].version.isGreaterThan(semver('2.9.0'))"
 MODEL_B = f"device.attributes['{DRIVER}'].model == 'b'"
+PART = f"device.attributes['{DRIVER}'].model == 'part'"
 TAINT = {"key": "broken", "value": "yes", "effect": "NoSchedule"}
 
 CLAIM_CASES: tuple[Case, ...] = (
@@ -304,6 +350,103 @@ CLAIM_CASES: tuple[Case, ...] = (
     ),
     case(
         "DynamicResources",
+        "who asks for all devices of a node gets them where nodes have different numbers",
+        [node("dra-aa"), node("dra-ab"), node("dra-ac")],
+        claiming("each"),
+        "dra-aa dra-ab",
+        [
+            device_class("varied", "device.driver == 'varied.example.com'"),
+            resource_slice("dra-aa", [device("0"), device("1")], "varied.example.com"),
+            resource_slice("dra-ab", [device("0")], "varied.example.com"),
+            claim("each", request("varied", every=True)),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "of several kinds of devices a node needs one, and as many as are asked for of that kind",
+        [node("dra-ad"), node("dra-ae"), node("dra-af"), node("dra-ag"), node("dra-ah")],
+        claiming("either"),
+        "dra-ad dra-ae dra-ag",
+        [
+            *(
+                device_class(
+                    each,
+                    f"device.attributes['kinds.example.com'].model == '{each}'"
+                    " && device.driver == 'kinds.example.com'",
+                )
+                for each in ("big", "small")
+            ),
+            *(
+                resource_slice(
+                    name, [device(str(i), each) for i, each in enumerate(kinds)], "kinds.example.com"
+                )
+                for name, kinds in {
+                    "dra-ad": ["big"],
+                    "dra-ae": ["small", "small"],
+                    "dra-af": ["small"],
+                    "dra-ag": ["small", "small", "big"],
+                }.items()
+            ),
+            claim("either", either(("big", 1), ("small", 2))),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "a device that is taken in parts is no longer given whole",
+        [node("dra-ai"), node("dra-aj"), node("dra-ak")],
+        claiming("whole"),
+        "dra-ai",
+        [
+            device_class("parts", "device.driver == 'parts.example.com'"),
+            *(
+                each
+                for name in ("dra-ai", "dra-aj", "dra-ak")
+                for each in partitioned(name, "parts.example.com")
+            ),
+            claim("whole", request("parts", 1, "device.attributes['parts.example.com'].model == 'a'")),
+            given_by(
+                "parts.example.com", claim("taken-aj", request("parts"), allocated=[("dra-aj", "part-1")])
+            ),
+            given_by(
+                "parts.example.com", claim("taken-ak", request("parts"), allocated=[("dra-ak", "whole")])
+            ),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "parts of a device are given until its counters are used up",
+        [node("dra-al"), node("dra-am"), node("dra-an")],
+        claiming("two-parts"),
+        "dra-al dra-am",
+        [
+            device_class("bits", "device.driver == 'bits.example.com'"),
+            *(
+                each
+                for name in ("dra-al", "dra-am", "dra-an")
+                for each in partitioned(name, "bits.example.com")
+            ),
+            claim("two-parts", request("bits", 2, "device.attributes['bits.example.com'].model == 'part'")),
+            given_by(
+                "bits.example.com", claim("taken-am", request("bits"), allocated=[("dra-am", "part-1")])
+            ),
+            given_by("bits.example.com", claim("taken-an", request("bits"), allocated=[("dra-an", "whole")])),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "who asks for all devices of a node tolerates the taints of all of them, or gets none",
+        [node("dra-ao"), node("dra-ap")],
+        claiming("untainted"),
+        "dra-ap",
+        [
+            device_class("worn", "device.driver == 'worn.example.com'"),
+            resource_slice("dra-ao", [device("0"), device("1", taints=[TAINT])], "worn.example.com"),
+            resource_slice("dra-ap", [device("0")], "worn.example.com"),
+            claim("untainted", request("worn", every=True)),
+        ],
+    ),
+    case(
+        "DynamicResources",
         "a resource that stands for a class is counted in devices where a node does not list it",
         [node("dra-s"), node("dra-t"), node("dra-u", gpu="0"), node("dra-v")],
         {"containers": [asking(limits={"example.com/fast": "2"})]},
@@ -351,16 +494,55 @@ CLAIM_CASES: tuple[Case, ...] = (
         ],
     ),
     case(
+        "VolumeBinding",
+        "a free volume is found by its affinity, whatever the zone of its labels",
+        [node("vol-r", labels={ZONE: "z2"}), node("vol-s", labels={ZONE: "z1"})],
+        mounting("unzoned"),
+        "vol-r",
+        [
+            storage_class("labelled", "kubernetes.io/no-provisioner"),
+            volume("free-r", labels={ZONE: "z1"}, storageClassName="labelled", **on_nodes("vol-r")),
+            volume_claim("unzoned", class_name="labelled"),
+        ],
+    ),
+    case(
+        "VolumeBinding",
+        "a claim that selects volumes by labels finds those alone",
+        [node("vol-y"), node("vol-z")],
+        mounting("tiered"),
+        "vol-z",
+        [
+            storage_class("tiers", "kubernetes.io/no-provisioner"),
+            volume("slow-y", labels={"tier": "slow"}, storageClassName="tiers", **on_nodes("vol-y")),
+            volume("fast-z", labels={"tier": "fast"}, storageClassName="tiers", **on_nodes("vol-z")),
+            selecting(volume_claim("tiered", class_name="tiers"), tier="fast"),
+        ],
+    ),
+    case(
         "VolumeZone",
-        "a volume with a zone is used in that zone",
+        "a volume with a zone is used in that zone, and on nodes that are in none",
         [
             node("vol-j", labels={ZONE: "z1"}),
             node("vol-k", labels={ZONE: "z2"}),
             node("vol-l", labels={ZONE: "z3"}),
+            node("vol-t"),
+            node("vol-u", labels={REGION: "z1"}),
         ],
         mounting("zoned"),
-        "vol-j vol-l",
+        "vol-j vol-l vol-t",
         [volume("zoned-volume", "zoned", labels={ZONE: "z1__z3"}), volume_claim("zoned", "zoned-volume")],
+    ),
+    case(
+        "VolumeZone",
+        "a volume with the old label of a zone is used where a node has it by its old or its new name",
+        [
+            node("vol-v", labels={OLD_ZONE: "z1"}),
+            node("vol-w", labels={ZONE: "z1"}),
+            node("vol-x", labels={OLD_ZONE: "z2", ZONE: "z1"}),
+        ],
+        mounting("aged"),
+        "vol-v vol-w",
+        [volume("aged-volume", "aged", labels={OLD_ZONE: "z1"}), volume_claim("aged", "aged-volume")],
     ),
     case(
         "VolumeRestrictions",

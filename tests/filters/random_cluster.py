@@ -19,6 +19,7 @@ from tests.filters.claims import (
     csi_node,
     device,
     device_class,
+    either_of,
     mounting,
     on_nodes,
     request,
@@ -28,6 +29,7 @@ from tests.filters.claims import (
     volume_claim,
 )
 
+MODEL_C = f"device.attributes['{DRIVER}'].model == 'c'"
 FAST = "example.com/fast"
 _EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 
@@ -63,7 +65,8 @@ def _node(rng: Random, name: str) -> Iterator[Object]:
     yield made
     if rng.random() < 0.6:
         devices = [
-            device(str(i), rng.choice("ab"), rng.choice(("40Gi", "80Gi"))) for i in range(rng.randrange(1, 5))
+            device(str(i), rng.choice("abc"), rng.choice(("40Gi", "80Gi")))
+            for i in range(rng.randrange(1, 5))
         ]
         yield resource_slice(name, devices)
         if rng.random() < 0.5:
@@ -142,7 +145,9 @@ def _affinity(rng: Random, nodes: int) -> Object:
 def _claims(rng: Random, name: str, nodes: int) -> Iterator[Object]:
     selectors = [LARGE, MODEL_B, NEW, f"device.driver == '{DRIVER}'"]
     first = request("gpus", rng.randrange(1, 3), *rng.sample(selectors, rng.randrange(3)))
-    if rng.random() < 0.4:
+    if rng.random() < 0.2:
+        yield claim(name, either_of("gpus", rng.randrange(1, 3), *rng.sample((LARGE, MODEL_B, MODEL_C), 2)))
+    elif rng.random() < 0.4:
         second = request("gpus", 1, rng.choice(selectors), name="other")
         yield claim(name, first, second)
     elif rng.random() < 0.2:

@@ -11,6 +11,7 @@ from closeknit.engine.floor import Floor
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.request import Request
 from closeknit.testing import oracle
+from closeknit.testing.meaning import order
 from closeknit.testing.strategies import instances
 from tests.property.effort import effort
 
@@ -24,9 +25,9 @@ def test_the_floor_lies_below_the_best_placement(instance: tuple[Cluster, Reques
     best = oracle.best(cluster, request)
     if best is None:
         return
-    reached = [best.left_out, *best.preferences, *best.domains]
+    reached = list(order(best))
     engine = Engine(cluster)
-    compiled = engine._compile(request, Goal.WISHES)
+    compiled = engine._compile(request, Goal.WISHES, preferring=True)
     mixed = MixedBound(compiled, engine._ledger.free)
     floor = Floor(compiled, mixed, batches(compiled.root))
 

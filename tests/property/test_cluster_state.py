@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 from typing import Any
 
@@ -13,16 +14,24 @@ from closeknit.dialects.store.store import Entry
 from closeknit.hub.keys import Key
 from closeknit.scheduler.cluster_state import ClusterState
 from tests.property.effort import effort
+from tests.unit.dialects.kai.owned import job, job_set, replicated
 from tests.unit.scheduler.objects import entry, node, pod, pod_group, together, topology
 
 NODES = ("n1", "n2", "n3", "n4")
 GROUPS = ("g", "h")
 PODS = ("p1", "p2", "p3", "p4", "p5", "p6")
+_SETS = "jobset.sigs.k8s.io/"
 
 
 def anything(dice: Random) -> dict[str, Any]:
     """An object of any kind, sometimes a poisonous one."""
-    match dice.randrange(10):
+    match dice.randrange(11):
+        case 10:
+            owner: dict[str, Any] = json.loads(
+                dice.choice([job(parallelism=2), job_set(replicated("a", 2, 2))])
+            )
+            owner["metadata"] |= {"namespace": "default", "uid": "u"}
+            return owner
         case 0:
             return topology(*dice.choice([("zone", "rack"), ("zone",), ("rack", "zone")]))
         case 1 | 2 | 3:
@@ -55,6 +64,14 @@ def anything(dice: Random) -> dict[str, Any]:
                 made["spec"]["schedulingGates"] = [{"name": "wait"}]
             if dice.random() < 0.1:
                 made["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+            if dice.random() < 0.3:
+                index = dice.choice("01")
+                made["metadata"].setdefault("labels", {})[f"{_SETS}replicatedjob-name"] = "a"
+                made["metadata"]["labels"][f"{_SETS}job-index"] = index
+                controller = {"kind": "Job", "name": dice.choice(["x", f"x-a-{index}"]), "uid": "u"}
+                made["metadata"]["ownerReferences"] = [
+                    {"apiVersion": "batch/v1", **controller, "controller": True}
+                ]
             return made
 
 

@@ -19,16 +19,9 @@ from closeknit.hub.resources import Resources
 from closeknit.hub.topology import DomainPath
 from closeknit.testing import oracle
 from closeknit.testing.drawings import free
-from closeknit.testing.meaning import (
-    Scene,
-    accepts,
-    company,
-    counted_nodes,
-    domains_of,
-    meet,
-    ports_held,
-    running_pods,
-)
+from closeknit.testing.meaning import meet, ports_held
+from closeknit.testing.neighbour_meaning import company, counted_nodes, domains_of, running_pods
+from closeknit.testing.scene import Scene, accepts
 from closeknit.testing.strategies import instances
 from tests.property.effort import effort
 from tests.property.relaxing import relaxed

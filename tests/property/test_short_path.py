@@ -24,7 +24,7 @@ def short(engine: Engine, request: Request) -> Outcome | None:
     pods = short_path.single_set(request.root)
     assert pods is not None
     tables = engine._tables(engine._requests.of(request))
-    if tables.rules:
+    if tables.rules or tables.preferred:
         return None
     return short_path.decide(request, pods, tables.by_shape[0], budget=Budget(), touched=0)
 

@@ -84,6 +84,13 @@ async def clear(api: KubernetesApi) -> None:
                 )
 
 
+async def cleared(api: KubernetesApi) -> None:
+    """Wait until what was deleted has gone: claims go when controllers have taken back what pods had."""
+    async with asyncio.timeout(60):
+        while any([(await api.list(each)).items for each in CLAIMED]):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+
+
 async def create(api: KubernetesApi, objects: Iterable[Json]) -> None:
     """Make objects one after the other, nodes and topologies first."""
     first = {each.kind: 0 for each in (NODES, TOPOLOGIES, QUEUES, *CLAIMED)} | {"PodGroup": 1}

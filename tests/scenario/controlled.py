@@ -6,21 +6,17 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.kube.errors import AlreadyExistsError, NotFoundError
 from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch
 from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
-from closeknit.testing import accounts
 from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.controlling import Controlled, definitions
 from tests.contract.definitions import published_definitions
+from tests.planes import chart_accounts
 
-MANIFESTS = Path(__file__).parents[2] / "deploy" / "manifests.yaml"
 PUBLISHING = ("kai", "grove", "kueue", "jobset")
 _CORE = ("Job", "Pod", "Node", "Event", "PriorityClass")
 
@@ -37,7 +33,7 @@ async def connected(plane: ControlPlane) -> AsyncIterator[KubernetesApi]:
 @asynccontextmanager
 async def granted(plane: ControlPlane, defined: Iterable[dict[str, Any]]) -> AsyncIterator[KubernetesApi]:
     """A control plane's API server with these definitions and the roles of the chart."""
-    async with accounts.connected(plane, yaml.safe_load_all(MANIFESTS.read_text("utf-8"))) as api:
+    async with chart_accounts(plane) as api:
         await define(api, defined)
         yield api
 

@@ -16,8 +16,8 @@ from closeknit.testing.accounts import seen_by
 from closeknit.testing.auditor import Cluster, audit
 from closeknit.testing.clock import HandClock
 from closeknit.testing.faulty_api import Fault, FaultyApi
-from tests.filters.claims import claim, request
-from tests.scenario import bound, claimed
+from tests.filters.claims import claim, mounting, on_nodes, request, storage_class, volume, volume_claim
+from tests.scenario import bound, claimed, stored
 from tests.scenario.bound import POD_GROUPS, TOPOLOGIES
 from tests.unit.scheduler.objects import node, pod, pod_group, together, topology
 
@@ -66,12 +66,17 @@ class Life:
         """Let time pass until something holds: so many seconds where tests move the clock."""
         if isinstance(self.clock, HandClock):
             for _ in range(int(seconds / 0.25)):
+                await self.tend()
                 await self.clock.advance(0.25)
         else:
             async with asyncio.timeout(_PATIENCE):
-                while not await holds():  # noqa: ASYNC110
+                while not await holds():
+                    await self.tend()
                     await asyncio.sleep(0.05)
         assert await holds()
+
+    async def tend(self) -> None:
+        """Do what others do while time passes: nothing, unless a life needs them."""
 
     async def nodes(self) -> dict[str, str]:
         page = await self.cluster.list(PODS)
@@ -181,3 +186,43 @@ class ClaimLife(Life):
         )
         await self.until(self.all_bound, 15)
         await self.check("a gang that shares a claim came")
+
+
+class VolumeLife(Life):
+    """Gangs whose volumes are made, found, or made for each pod, when they are placed."""
+
+    async def tend(self) -> None:
+        """Provisioners make volumes; where no kube-controller-manager runs, its part is done as well."""
+        await stored.provide(self.cluster)
+        if isinstance(self.clock, HandClock):
+            await stored.bind(self.cluster)
+
+    async def check(self, what: str) -> None:
+        """Nothing is broken at this moment, and every pod has its volumes."""
+        await super().check(what)
+        await stored.check(self.cluster)
+
+    async def live(self) -> None:
+        """A gang whose volumes are made in one rack, one that finds them, one with volumes of its own."""
+        late = storage_class("late", "disk.example.com", "r1")
+        late["allowedTopologies"][0]["matchLabelExpressions"][0]["key"] = "rack"
+        local = [volume(f"local{i}", storageClassName="local", **on_nodes(f"n{i}")) for i in range(4)]
+        for each in local:
+            del each["status"]
+        await self.create(
+            *claimed.racks(), late, storage_class("local", "kubernetes.io/no-provisioner"), *local
+        )
+        template = {"spec": volume_claim("x", class_name="late")["spec"]}
+        own = {"volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}]}
+        for name, class_name in (("made", "late"), ("found", "local"), ("own", "")):
+            claims = [volume_claim(f"{name}{i}-data", class_name=class_name) for i in range(2)]
+            await self.create(
+                *(claims if class_name else ()),
+                pod_group(name, minMember=2, topologyConstraint=together("rack")),
+                *(
+                    pod(f"{name}{i}", name, gpus=0, **(mounting(f"{name}{i}-data") if class_name else own))
+                    for i in range(2)
+                ),
+            )
+            await self.until(self.all_bound, 15)
+            await self.check(f"gang {name} came")

@@ -29,6 +29,13 @@ class Refused:
     webhook: str = "constrained.kai"
 
 
+def levels(api_version: str, kind: str, *given: str) -> str:
+    """A topology of any kind with these levels."""
+    return (
+        f"{{apiVersion: {api_version}, kind: {kind}, metadata: {{}}, spec: {{levels: [{', '.join(given)}]}}}}"
+    )
+
+
 REFUSED = [
     pytest.param(
         Refused(
@@ -92,9 +99,11 @@ REFUSED = [
     ),
     pytest.param(
         Refused(
-            "{apiVersion: grove.io/v1alpha1, kind: ClusterTopology, metadata: {}, spec: {levels: [{domain: zone, key: a}, {domain: rack, key: b}]}}",
+            levels(
+                "grove.io/v1alpha1", "ClusterTopology", "{domain: zone, key: a}", "{domain: rack, key: b}"
+            ),
             ("spec.levels: The levels of a ClusterTopology cannot be changed.",),
-            old="{apiVersion: grove.io/v1alpha1, kind: ClusterTopology, metadata: {}, spec: {levels: [{domain: zone, key: a}]}}",
+            old=levels("grove.io/v1alpha1", "ClusterTopology", "{domain: zone, key: a}"),
             webhook="constrained.grove",
         ),
         id="other levels of a ClusterTopology that exists",
@@ -265,9 +274,9 @@ REFUSED = [
     ),
     pytest.param(
         Refused(
-            "{apiVersion: kueue.x-k8s.io/v1beta2, kind: Topology, metadata: {}, spec: {levels: [{nodeLabel: a}, {nodeLabel: b}]}}",
+            levels("kueue.x-k8s.io/v1beta2", "Topology", "{nodeLabel: a}", "{nodeLabel: b}"),
             ("spec.levels: The levels cannot be changed",),
-            old="{apiVersion: kueue.x-k8s.io/v1beta2, kind: Topology, metadata: {}, spec: {levels: [{nodeLabel: a}]}}",
+            old=levels("kueue.x-k8s.io/v1beta2", "Topology", "{nodeLabel: a}"),
             webhook="constrained.kueue",
         ),
         id="other levels of a Topology of Kueue",

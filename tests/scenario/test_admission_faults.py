@@ -261,11 +261,18 @@ async def test_run_serves_the_webhook_until_it_is_told_to_end(plane: ControlPlan
     parts = ("--no-scheduler", "--no-controllers", "--external=kueue")
     where = (f"--webhook-port={port}", f"--webhook-url=https://127.0.0.1:{port}")
     bad = pod_group("{minMember: 1, topologyConstraint: {topology: none, requiredTopologyLevel: x}}")
+    # An administrator makes the configurations, as the chart does; their content is written by the webhook.
+    made = [
+        {"apiVersion": each.api_version, "kind": each.kind, "metadata": {"name": "closeknit"}}
+        for each in (MUTATING, VALIDATING)
+    ]
+    account = plane.kubeconfig_of(plane.accounts[Component.ADMISSION.value])
     async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="faults") as api:
-        for resource in (MUTATING, VALIDATING):
+        for resource, bare in zip((MUTATING, VALIDATING), made, strict=True):
             with contextlib.suppress(NotFoundError):
                 await api.delete(resource, "closeknit")
-        async with running(plane.kubeconfig, *parts, *where) as process:
+            await api.create(resource, bare)
+        async with running(account, *parts, *where) as process:
             async with asyncio.timeout(60):
                 while "denied the request" not in await attempt(api, bad):  # noqa: ASYNC110
                     await asyncio.sleep(0.2)

@@ -8,23 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from closeknit.kube.embedded.cluster import EmbeddedCluster
-from closeknit.kube.errors import AlreadyExistsError
 from closeknit.kube.port import DeleteOptions, KubernetesApi
-from closeknit.kube.resources import (
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    PODS,
-    RESOURCE_CLAIMS,
-    STORAGE_CLASSES,
-)
+from closeknit.kube.resources import PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS
 from closeknit.kube.standins import run_standins
-from closeknit.kube.standins.volumes import SELECTED_NODE, made_for
+from closeknit.kube.standins.volumes import SELECTED_NODE
 from closeknit.testing.control_plane import ControlPlane
 from tests.filters.claims import (
     claim,
@@ -36,7 +28,7 @@ from tests.filters.claims import (
     volume_claim,
 )
 from tests.planes import running_plane
-from tests.scenario import bound
+from tests.scenario import bound, stored
 from tests.scenario.claimed import check, claims, racks, results
 from tests.scenario.controlled import connected
 from tests.unit.scheduler.objects import pod, pod_group, together
@@ -57,10 +49,7 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[KubernetesApi]:
         async with connected(request.getfixturevalue("plane")) as real:
             yield real
             await bound.clear(real)
-            async with asyncio.timeout(60):
-                # Controllers take away what is left.
-                while any([(await real.list(each)).items for each in bound.CLAIMED]):  # noqa: ASYNC110
-                    await asyncio.sleep(0.1)
+            await bound.cleared(real)
         return
     embedded = EmbeddedCluster(bound.DEFINITIONS)
     standins = asyncio.create_task(run_standins(embedded))
@@ -177,16 +166,9 @@ async def allocate(api: KubernetesApi, name: str, pool: str) -> None:
 
 
 async def provide(api: KubernetesApi) -> None:
-    """Make volumes as a provisioner would, where no stand-in does: for the node that was selected."""
+    """Make volumes as a provisioner would, where no stand-in does."""
     while True:
-        classes = {each["metadata"]["name"]: each for each in (await api.list(STORAGE_CLASSES)).items}
-        nodes = {each["metadata"]["name"]: each for each in (await api.list(NODES)).items}
-        for each in (await api.list(PERSISTENT_VOLUME_CLAIMS)).items:
-            selected = each["metadata"].get("annotations", {}).get(SELECTED_NODE)
-            if selected and not each["spec"].get("volumeName"):
-                made = made_for(each, classes[each["spec"]["storageClassName"]], nodes[selected])
-                with suppress(AlreadyExistsError):
-                    await api.create(PERSISTENT_VOLUMES, made)
+        await stored.provide(api)
         await asyncio.sleep(0.1)
 
 
@@ -215,6 +197,33 @@ async def test_volumes_are_made_where_a_gang_is_placed_and_its_class_allows_them
         found = await api.get(PERSISTENT_VOLUME_CLAIMS, f"data{i}", namespace="default")
         assert found["spec"]["volumeName"]
         assert found["metadata"]["annotations"][SELECTED_NODE] == nodes[f"v{i}"]
+
+
+async def test_ephemeral_volumes_are_made_on_the_nodes_of_a_gang_and_go_with_it(api: KubernetesApi) -> None:
+    template = {"spec": volume_claim("x", class_name="disks")["spec"]}
+    own: dict[str, Any] = {"volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}]}
+    await bound.create(
+        api,
+        [
+            *racks(),
+            storage_class("disks"),
+            pod_group("v", minMember=2, topologyConstraint=together("rack")),
+            *(pod(f"v{i}", "v", gpus=0, **own) for i in range(2)),
+        ],
+    )
+    providing = asyncio.create_task(provide(api))
+    async with bound.scheduling(api):
+        nodes = await until_bound(api, "v0", "v1")
+        for i in range(2):
+            found = await api.get(PERSISTENT_VOLUME_CLAIMS, f"v{i}-scratch", namespace="default")
+            assert found["spec"]["volumeName"]
+            assert found["metadata"]["annotations"][SELECTED_NODE] == nodes[f"v{i}"]
+            await api.delete(PODS, f"v{i}", namespace="default", options=AT_ONCE)
+        async with asyncio.timeout(60):
+            while (await api.list(PERSISTENT_VOLUME_CLAIMS)).items:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+    providing.cancel()
+    await asyncio.gather(providing, return_exceptions=True)
 
 
 async def test_volumes_that_exist_are_bound_each_to_one_pod_on_its_node(api: KubernetesApi) -> None:

@@ -20,7 +20,7 @@ from closeknit.testing.faulty_api import Fault
 from tests.planes import running_plane
 from tests.scenario import bound
 from tests.scenario.controlled import connected
-from tests.scenario.lives import ClaimLife, Life
+from tests.scenario.lives import ClaimLife, Life, VolumeLife
 from tests.unit.scheduler.living import DEFINITIONS
 
 
@@ -39,6 +39,8 @@ async def life(
     finally:
         await made.end()
         await bound.clear(made.cluster)
+        if real is not None:
+            await bound.cleared(real)
         await embedded.close()
 
 
@@ -81,14 +83,22 @@ async def test_a_fault_at_some_writes_into_claims_leaves_nothing_half_done(fault
     await run_all([0, 3], [fault], kind=ClaimLife)
 
 
+@pytest.mark.parametrize("fault", [Fault.KILLED_AFTER, Fault.UNANSWERED])
+async def test_a_fault_at_some_writes_for_volumes_leaves_nothing_half_done(fault: Fault) -> None:
+    await run_all([0, 5], [fault], kind=VolumeLife)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [Life, ClaimLife])
+@pytest.mark.parametrize("kind", [Life, ClaimLife, VolumeLife])
 async def test_a_fault_at_every_write_leaves_nothing_half_done(
     kind: type[Life], capsys: pytest.CaptureFixture[str]
 ) -> None:
     writes = await points(kind=kind)
     number = len(writes)
     assert len([each for each in writes if each.startswith("patch ResourceClaim")]) == 6 * (kind is ClaimLife)
+    assert len([each for each in writes if each.startswith("patch PersistentVolume")]) == 6 * (
+        kind is VolumeLife
+    )
     runs = await run_all(list(range(number)), list(Fault), kind=kind)
 
     with capsys.disabled():
@@ -98,7 +108,7 @@ async def test_a_fault_at_every_write_leaves_nothing_half_done(
 
 @pytest.mark.e2e
 @pytest.mark.requirement("A51", "A52")
-@pytest.mark.parametrize("kind", [Life, ClaimLife])
+@pytest.mark.parametrize("kind", [Life, ClaimLife, VolumeLife])
 @pytest.mark.parametrize("fault", list(Fault))
 async def test_a_fault_at_every_write_on_a_real_api_server(
     fault: Fault, kind: type[Life], capsys: pytest.CaptureFixture[str]

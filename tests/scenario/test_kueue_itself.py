@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
-import yaml
 
 from closeknit.controllers.kueue.operator import KUEUE as OPERATOR
 from closeknit.controllers.kueue.queue_status import observe_cluster_queue
@@ -26,14 +25,12 @@ from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS
 from closeknit.kube.rest import connect, load_access
 from closeknit.live.following import kinds_read
-from closeknit.testing import accounts
 from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.control_plane.installed import published_definitions, real_kueue
 from closeknit.testing.control_plane.programs import KUEUE
 from closeknit.testing.controlling import Controlled, controlling
-from tests.planes import running_plane, skipped_without_go
+from tests.planes import chart_accounts, running_plane, skipped_without_go
 from tests.scenario import kueue_sides
-from tests.scenario.controlled import MANIFESTS
 from tests.scenario.kueue_sides import Json
 
 pytestmark = [pytest.mark.e2e, pytest.mark.kueue]
@@ -64,7 +61,7 @@ def plane() -> Iterator[ControlPlane]:
 @asynccontextmanager
 async def asking(plane: ControlPlane) -> AsyncIterator[KubernetesApi]:
     """The API server with the roles of the chart, and nothing on it afterwards."""
-    async with accounts.connected(plane, yaml.safe_load_all(MANIFESTS.read_text("utf-8"))) as api:
+    async with chart_accounts(plane) as api:
         yield api
         await kueue_sides.clear(api)
 

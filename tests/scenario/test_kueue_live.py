@@ -13,7 +13,9 @@ import pytest
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.controllers.kueue.operator import KUEUE
+from closeknit.controllers.kueue.reservations import BY_WORKLOAD
 from closeknit.dialects import Source, operator_settings
+from closeknit.hub.keys import Key
 from closeknit.kube.port import KubernetesApi
 from closeknit.testing.controlling import Controlled, controlling
 from closeknit.testing.faulty_api import Fault
@@ -27,6 +29,7 @@ from tests.unit.dialects.kueue.kit import (
     job,
     local_queue,
     node,
+    queues,
     topology,
 )
 
@@ -85,7 +88,7 @@ async def test_a_job_is_admitted_let_go_stopped_and_started_again(real: Kubernet
 
 @pytest.mark.requirement("K49")
 async def test_a_workload_follows_its_job_as_long_as_it_waits(real: KubernetesApi | None) -> None:
-    small = (topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 2}), local_queue())
+    small = queues(quota={"nvidia.com/gpu": 2})
     async with controlling([KUEUE], *objects(*small, *NODES, job(4)), real=real) as cluster:
         await cluster.until(lambda: _is(condition(cluster, "QuotaReserved"), "False ExceedsMaxQuota"))
         # Of a Job that a real server has, only what may change while it is suspended.
@@ -93,6 +96,32 @@ async def test_a_workload_follows_its_job_as_long_as_it_waits(real: KubernetesAp
         await cluster.until(lambda: _is(condition(cluster, "Admitted"), "True Admitted"))
         (workload,) = await cluster.every("Workload")
         assert workload["spec"]["podSets"][0]["count"] == 2
+
+
+@pytest.mark.requirement("K92")
+async def test_the_pods_of_a_workload_are_found_by_it_among_those_of_another(
+    real: KubernetesApi | None,
+) -> None:
+    two = [job(2, name=name, podset_required_topology=RACK) for name in ("one", "other")]
+    async with controlling(
+        [KUEUE], *objects(*QUEUES, *NODES, *two), real=real, standins=real is None
+    ) as cluster:
+
+        async def owners() -> dict[str, list[str]]:
+            """By Job, the owners of the pods that the index finds for its Workload and that were let go."""
+            found: dict[str, list[str]] = {}
+            if (view := cluster.view) is None:
+                return found
+            for workload in await cluster.every("Workload"):
+                metadata = workload["metadata"]
+                key = Key("kueue.x-k8s.io", "Workload", metadata["namespace"], metadata["name"])
+                pods = (each.content for each in view.found(BY_WORKLOAD, key))
+                found[metadata["ownerReferences"][0]["name"]] = [
+                    pod.metadata.owner_references[0].name for pod in pods if _is_let_go(pod)
+                ]
+            return found
+
+        await cluster.until(lambda: _is(owners(), {"one": ["one"] * 2, "other": ["other"] * 2}))
 
 
 @pytest.mark.requirement("K60", "K74", "K108")

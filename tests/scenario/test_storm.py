@@ -86,10 +86,11 @@ async def test_storms_leave_nothing_wrong(*, reserving: bool) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.slow
-async def test_a_storm_over_a_real_api_server_leaves_nothing_wrong() -> None:
+@RESERVING
+async def test_a_storm_over_a_real_api_server_leaves_nothing_wrong(*, reserving: bool) -> None:
     with running_plane() as plane:
         async with connected(plane) as api:
-            storm = Storm(SEED, api, SYSTEM_CLOCK)
+            storm = Storm(SEED, api, SYSTEM_CLOCK, reserving=reserving)
             try:
                 await storm.begin()
                 gusts = max(1, round(REAL_MINUTES * 60 / _LONG_GUST))

@@ -9,7 +9,8 @@ import pytest
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Outcome, Unplaceable
 from closeknit.hub.request import Group, Request, problems
-from closeknit.testing.meaning import Scene, broken
+from closeknit.testing.meaning import broken
+from closeknit.testing.scene import Scene
 from tests.trials import oracle_run
 from tests.trials.planted import planted_instance
 from tests.trials.trial import judged

@@ -15,10 +15,11 @@ from closeknit.hub.outcome import Outcome, Placed, Undecided, Unplaceable, Wishe
 from closeknit.hub.request import Request
 from closeknit.testing import check, oracle
 from closeknit.testing.claims import NOTHING, Claims, broken_claims
-from closeknit.testing.meaning import Scene, Spread, order, wishes_of
+from closeknit.testing.meaning import order, wishes_of
 from closeknit.testing.random_claims import counted, random_claims
 from closeknit.testing.random_clusters import RULED
 from closeknit.testing.random_requests import random_instance
+from closeknit.testing.scene import Scene, Spread
 from tests.trials.planted import planted_instance
 
 CLAIMED = 0.25

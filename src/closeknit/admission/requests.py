@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from closeknit.hub.problems import Problem
 from closeknit.kube.errors import Cause, ForbiddenError, InvalidObjectError, Status
+
+MOST_PROBLEMS: Final = 50
+"""How many problems a refusal tells one by one; the rest is counted."""
+_MOST_WARNINGS: Final = 20
+"""An API server passes on only so much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +57,22 @@ class Review:
     def status(self, request: Request) -> Status:
         """The refusal as Kubernetes' Status, with a cause for each problem; kubectl lists them one by one."""
         error = ForbiddenError if self.forbidden else InvalidObjectError
+        causes = [Cause(each.where, each.message) for each in self.problems[:MOST_PROBLEMS]]
+        if (rest := len(self.problems) - MOST_PROBLEMS) > 0:
+            causes.append(Cause("", f"Problems that are not listed: {rest}."))
         return Status(
             code=error.code,
             reason=error.reason,
-            message="; ".join(map(str, self.problems)),
+            message="; ".join(
+                f"{each.field}: {each.message}" if each.field else each.message for each in causes
+            ),
             group=request.group,
             kind=request.kind,
             name=request.name,
-            causes=tuple(Cause(each.where, each.message) for each in self.problems),
+            causes=tuple(causes),
         )
+
+
+def told(warnings: Iterable[Problem]) -> tuple[str, ...]:
+    """What is worth knowing, as far as an API server passes it on."""
+    return tuple(map(str, islice(warnings, _MOST_WARNINGS)))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from closeknit.admission.requests import Request, Review
+from closeknit.admission.requests import Request, Review, told
 from closeknit.admission.reviewed import reviewed_by
 from closeknit.apis.closeknit_keys import MANAGED_BY, OPERATOR
 from closeknit.dialects.compiling import check_object
@@ -82,7 +82,7 @@ def review(family: Family, request: Request, view: View, operators: frozenset[st
         changes.extend(_changes(family, view, old, new))
     return Review(
         tuple(dict.fromkeys((*changes, *(each for each in found if each not in passed)))),
-        tuple(str(each) for each in found if each in passed),
+        told(each for each in found if each in passed),
     )
 
 

@@ -51,7 +51,7 @@ class Reviewer:
         self.families = tuple(name for name in FAMILIES if name in families)
         self._operators = frozenset(operators)
         indexes = indexes_of(DIALECTS)
-        self._view = View(Store(indexes), DIALECTS, lenient=True)
+        self._view = View(Store(indexes), DIALECTS, lenient=True, judging=True)
         for entry in settings:
             self._view.put(entry)
         self.kinds = tuple(

@@ -11,9 +11,6 @@ import msgspec
 from closeknit.admission.patches import difference
 from closeknit.admission.requests import Request, Review
 
-_MOST_WARNINGS = 20
-"""An API server passes on only so much."""
-
 
 class _Kind(msgspec.Struct):
     group: str
@@ -74,7 +71,7 @@ def reviewed(uid: str, request: Request, review: Review) -> bytes:
     if not review.allowed:
         response["status"] = review.status(request).wire()
     if review.warnings:
-        response["warnings"] = list(review.warnings[:_MOST_WARNINGS])
+        response["warnings"] = list(review.warnings)
     return _written(uid, response)
 
 

@@ -221,7 +221,7 @@ class PersistentVolumeClaimSpec(OpenWire, frozen=True, kw_only=True):
     storage_class_name: str | None = None
     volume_mode: str = "Filesystem"
     volume_name: str = ""
-    selector: dict[str, object] | None = None
+    selector: LabelSelector | None = None
 
 
 class PersistentVolumeClaim(KubernetesObject, frozen=True, kw_only=True):

@@ -170,6 +170,26 @@ class DeviceTaint(OpenWire, frozen=True, kw_only=True):
     effect: str = ""
 
 
+class Counter(OpenWire, frozen=True, kw_only=True):
+    """An amount that devices share."""
+
+    value: Quantity = 0
+
+
+class CounterSet(OpenWire, frozen=True, kw_only=True):
+    """Amounts that devices of a pool share."""
+
+    name: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class CounterConsumption(OpenWire, frozen=True, kw_only=True):
+    """What a device takes of a set of counters."""
+
+    counter_set: str = ""
+    counters: dict[str, Counter] = {}
+
+
 class BasicDevice(OpenWire, frozen=True, kw_only=True):
     """What is known of a device."""
 
@@ -179,7 +199,7 @@ class BasicDevice(OpenWire, frozen=True, kw_only=True):
     node_selector: NodeSelector | None = None
     all_nodes: bool = False
     taints: list[DeviceTaint] = []
-    consumes_counters: list[dict[str, object]] = []
+    consumes_counters: list[CounterConsumption] = []
     binding_conditions: list[str] = []
     allow_multiple_allocations: bool = False
 
@@ -198,6 +218,7 @@ class ResourceSliceSpec(OpenWire, frozen=True, kw_only=True):
     pool: ResourcePool = ResourcePool()
     node_name: str = ""
     devices: list[Device] = []
+    shared_counters: list[CounterSet] = []
 
 
 class ResourceSlice(KubernetesObject, frozen=True, kw_only=True):

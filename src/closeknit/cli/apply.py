@@ -18,8 +18,9 @@ from closeknit.cli.resource_names import label
 from closeknit.cli.written_objects import DESCRIBING, Object, WrittenObject, objects_in
 from closeknit.dialects import KINDS
 from closeknit.dialects.definitions import FAMILIES
+from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Verbatim
-from closeknit.hub.problems import Problem, nearest
+from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.sentences import kube as kube_sentences
 from closeknit.kube.errors import ApiError, ConflictError, InvalidObjectError, NotFoundError

@@ -42,7 +42,9 @@ def demo(
     write: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIRECTORY", help="Put the files of the demo there, to try the other commands on them."
+            metavar="DIRECTORY",
+            help="Put the files of the demo there, to try the other commands on them; with --live, those that"
+            " closeknit up runs.",
         ),
     ] = None,
     live: Annotated[
@@ -57,12 +59,14 @@ def demo(
     if live:
         from closeknit.cli import live_demo
 
-        asyncio.run(live_demo.run(sources))
-        return
+        if write is None:
+            asyncio.run(live_demo.run(sources))
+            return
+        sources = list(live_demo.submitted(sources))
     if write is not None:
         with refusing_invalid():
             _written([*sources, Source(_DRAWING, _file(_DRAWING))], write)
-        sys.stdout.write(f"Now try: closeknit plan -f {write}\n")
+        sys.stdout.write(f"Now try: closeknit {'up' if live else 'plan'} -f {write}\n")
         return
     reading = read(sources)
     complain(reading.problems)

@@ -16,8 +16,9 @@ from closeknit.cli.clusters import AskedCluster
 from closeknit.cli.resource_names import label, resource_named, resources_named
 from closeknit.cli.tables import TablePrinter
 from closeknit.cli.workloads import WORKLOADS, show
+from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Verbatim
-from closeknit.hub.problems import InvalidError, Problem, nearest, shown
+from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.sentences import cli as sentences
 from closeknit.kube.errors import ForbiddenError, GoneError, NotFoundError
 from closeknit.kube.port import PAGE_SIZE, Bookmark, ChangeType, Object, Selection, pages

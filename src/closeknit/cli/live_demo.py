@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from closeknit.cli.manifests import as_yaml
 from closeknit.cli.tables import aligned
 from closeknit.cli.working import Workers
 from closeknit.dialects import Located, Source, translate, written
@@ -31,7 +32,7 @@ _DIALECTS = {
 }
 """By the kind of a workload; what is made of one belongs to it."""
 _SCALED = ("PodCliqueSet", "summaries", "inference")
-_KAI = "kai.yaml"
+_CLUSTER, _KAI = "cluster.yaml", "kai.yaml"
 _WITHOUT_OPERATOR = ("kubernetes.yaml",)
 """What no operator looks after is planned, and not shown here."""
 _PATIENCE = 20.0
@@ -62,8 +63,8 @@ async def run(sources: Sequence[Source]) -> None:
     work = asyncio.create_task(workers.run(stop, [run_standins(cluster)]))
     try:
         shown = _Demo(cluster, workers, {each.kind: each for each in reversed(await cluster.resources())})
-        for each in (one for one in sources if one.name not in _WITHOUT_OPERATOR):
-            refused = await load(cluster, [*_objects([each]), *_pods(sources if each.name == _KAI else ())])
+        for each in submitted(sources):
+            refused = await load(cluster, _objects([each]))
             assert not refused, refused
             await shown.settled(_BRIEFLY)
         await shown.tell()
@@ -72,7 +73,7 @@ async def run(sources: Sequence[Source]) -> None:
         await work
         await cluster.close()
     sys.stdout.write(f"\nThat was a whole control plane, for {perf_counter() - began:.0f} seconds. ")
-    sys.stdout.write("To try it yourself: closeknit demo --write demo, then closeknit up -f demo\n")
+    sys.stdout.write("To try it yourself: closeknit demo --live --write demo, then closeknit up -f demo\n")
 
 
 def _workers(cluster: EmbeddedCluster) -> Workers:
@@ -86,19 +87,31 @@ def _workers(cluster: EmbeddedCluster) -> Workers:
     return Workers(cluster, identity="closeknit-demo", log=silent, scheduling=settings, external=())
 
 
-def _objects(sources: Sequence[Source]) -> Iterable[Object]:
+def submitted(sources: Sequence[Source]) -> Iterator[Source]:
+    """The files of the sample as they are submitted to a cluster that runs them."""
+    for each in sources:
+        if each.name == _CLUSTER:
+            # A drawn pod names a workload that does not exist here, and would go with it.
+            for obj in (objects := list(_objects([each]))):
+                obj["metadata"].pop("ownerReferences", None)
+            yield Source(each.name, "".join(as_yaml(objects)).encode())
+        elif each.name == _KAI:
+            pods = "".join(as_yaml(_pods(sources))).encode()
+            yield Source(each.name, each.content + b"---\n" + pods)
+        elif each.name not in _WITHOUT_OPERATOR:
+            yield each
+
+
+def _objects(sources: Sequence[Source]) -> Iterator[Object]:
     for each in written(sources):
         assert not isinstance(each, Located), each
-        _, obj = each
-        # A drawn pod names a workload that does not exist here, and would go with it.
-        obj["metadata"].pop("ownerReferences", None)
-        yield obj
+        yield each[1]
 
 
 def _pods(sources: Sequence[Source]) -> Iterable[Object]:
     """Pods for PodGroups that are written without any, as whoever writes one makes them too."""
     made = translate(
-        [each for each in sources if each.name in ("cluster.yaml", "administration.yaml", _KAI)], "pods"
+        [each for each in sources if each.name in (_CLUSTER, "administration.yaml", _KAI)], "pods"
     )
     for pod in made.objects:
         yield {**pod, "spec": {**pod["spec"], "schedulerName": "kai-scheduler"}}

@@ -12,8 +12,9 @@ from closeknit.cli import clusters, live
 from closeknit.cli.templates import values_of, with_templates_filled
 from closeknit.dialects import KINDS, Kind, Reading, Served, Source, read
 from closeknit.hub.keys import Key
+from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Verbatim
-from closeknit.hub.problems import InvalidError, Problem, nearest, shown
+from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.sentences import cli as sentences
 from closeknit.scheduler.wording import printable
 

@@ -31,6 +31,7 @@ from closeknit.cli.working import (
 )
 from closeknit.cli.written_objects import DESCRIBING, objects_in
 from closeknit.dialects.definitions import FAMILIES
+from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.resources import Resources
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from closeknit.dialects.store.store import Entry
     from closeknit.kube.embedded.cluster import EmbeddedCluster
 
+_SCHEDULERS = SCHEDULERS | {"default-scheduler"}
+"""Whose pods are bound: there is no other scheduler here, and Kueue leaves pods to the usual one."""
 _SAMPLE = "zone=2,rack=2,host=4"
 _PREFIX = "topology/"
 _TOPOLOGY = "datacenter"
@@ -108,16 +111,13 @@ def up(
         configured = operator_settings(operator_config)
 
     def workers(cluster: EmbeddedCluster) -> Workers:
-        from closeknit.dialects.lone_pods import SCHEDULERS
         from closeknit.scheduler.settings import Settings
 
-        # There is no other scheduler here, and Kueue leaves pods to the usual one.
-        bound = SCHEDULERS | {"default-scheduler"}
         return Workers(
             cluster,
             identity="closeknit-up",
             log=logger(None),
-            scheduling=Settings(schedulers=bound) if scheduler else None,
+            scheduling=Settings(schedulers=_SCHEDULERS) if scheduler else None,
             external=external if controllers else None,
             settings=configured,
         )
@@ -238,8 +238,13 @@ async def _listen(
     own = cluster.acting_as(OPERATOR)
     working = started(own)
     server = Server(cluster, port=ports[0])
-    # The dice spread calls in time, and guard nothing.
-    shown = MapInstance(own, random=Random(), port=ports[1], following=working.following)  # noqa: S311
+    shown = MapInstance(
+        own,
+        random=Random(),  # noqa: S311 (the dice spread calls in time, and guard nothing)
+        port=ports[1],
+        following=working.following,
+        schedulers=_SCHEDULERS,
+    )
     try:
         await server.start()
         await shown.server.start()

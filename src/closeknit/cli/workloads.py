@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from closeknit.cli.live import read_cluster
 from closeknit.cli.loading import working
 from closeknit.cli.tables import aligned, cell
+from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Verbatim
-from closeknit.hub.problems import InvalidError, nearest, shown
+from closeknit.hub.problems import InvalidError, shown
 from closeknit.hub.sentences import cli as sentences
 from closeknit.scheduler.wording import printable
 
@@ -175,7 +176,7 @@ class _Table:
         """The finest domain that all its pods share, what is wrong with it, or its turn."""
         if unit is None:
             return ""
-        if row.state == "invalid":
+        if row.state in ("incomplete", "invalid"):
             return next((str(problem) for problem in unit.problems), "")
         domain = "/".join(self._shared(unit))
         waits = f"number {queue[row.id]} of {len(queue)} in the queue" if row.id in queue else ""

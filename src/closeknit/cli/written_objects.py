@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from closeknit.dialects import Located, Origin
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.sentences import cli as sentences
+from closeknit.scheduler.wording import printable
 
 Object = dict[str, Any]
 DESCRIBING = frozenset(kind.kind for family in dialects.DIALECTS for kind in family.describing)
@@ -58,13 +60,16 @@ class WrittenObject:
 def objects_in(files: Sequence[str]) -> list[WrittenObject]:
     """Every object in the files, in their order; raises ``InvalidError`` with all that are none.
 
-    An OSMO pool or workflow in its own format comes as the custom resource that carries it.
+    An OSMO pool or workflow in its own format is the custom resource that carries it. Notes are printed.
     """
     problems: list[Problem] = []
     found: list[WrittenObject] = []
     for each in dialects.written(sources_of(files)):
+        if isinstance(each, Located) and each.is_note:
+            sys.stderr.write(f"note: {printable(str(each))}\n")
+            continue
         if isinstance(each, Located):
-            problems.append(each.problem.under(Verbatim(f"{each.source}:{each.document}: ")))
+            problems.append(each.problem.under(Verbatim(f"{each.source}:{each.document}:")))
             continue
         origin, content = each
         given = content if isinstance(content, dict) else {}

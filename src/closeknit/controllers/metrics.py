@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -34,6 +35,10 @@ class Metrics:
             ("controller", "write", "result"),
             registry=self.registry,
         )
+        # Finding the counter of some labels takes longer than to count.
+        self._reconciles_of = cache(self._reconciles.labels)
+        self._seconds_of = cache(self._seconds.labels)
+        self._writes_of = cache(self._writes.labels)
         depth = Gauge(
             "closeknit_controller_queue_depth",
             "Objects that are looked at now or wait to be.",
@@ -43,12 +48,12 @@ class Metrics:
 
     def looked(self, controller: str, result: str, seconds: float) -> None:
         """An object was looked at: ``settled`` where nothing was to be written, ``writing`` or ``failed``."""
-        self._reconciles.labels(controller, result).inc()
-        self._seconds.labels(controller).observe(seconds)
+        self._reconciles_of(controller, result).inc()
+        self._seconds_of(controller).observe(seconds)
 
     def wrote(self, controller: str, write: str, result: str) -> None:
         """A write was answered: ``written`` or ``refused``."""
-        self._writes.labels(controller, write, result).inc()
+        self._writes_of(controller, write, result).inc()
 
     def written(self) -> bytes:
         """As Prometheus reads it."""

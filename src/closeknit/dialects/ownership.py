@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from closeknit.apis import core_v1
-from closeknit.dialects.core.allocated import claims_by_pool
 from closeknit.dialects.core.naming import lone_holder, workload_name
 from closeknit.dialects.core.node_amounts import held_for
 from closeknit.dialects.core.pods import ReadPod, Stage, read_pod
 from closeknit.dialects.core.shared_gpus import GPU, first_sharers, shares_gpu
+from closeknit.dialects.core.taken_devices import claims_by_pool
 from closeknit.dialects.core.volumes import pods_by_volume_claim
 from closeknit.dialects.family import Family
 from closeknit.dialects.store.objects import Stored

@@ -93,7 +93,7 @@ class DomainCosts:
 
     def bound(self, field: int, domains: Ints, so_far: int, most: int) -> Ints | int:
         """What a field of the whole comes to at least with one of the domains, after what it was so far."""
-        coarser = field - 1 - self.compiled.tree.depth
+        coarser = field - 2 - self.compiled.tree.depth
         if field == 0:
             return so_far + self.left_out(domains)
         if coarser < 0:

@@ -22,6 +22,8 @@ from closeknit.engine.fit_tables import FitTable, TableCache
 from closeknit.engine.ledger import ALONE, PORT, Ledger
 from closeknit.engine.neighbour_rules import NeighbourRules
 from closeknit.engine.node_fits import PodShape
+from closeknit.engine.preferred_rules import Preference
+from closeknit.engine.preferring import prefer
 from closeknit.engine.roles import Role, roles_of
 from closeknit.engine.rule_compiler import RuleCompiler
 from closeknit.engine.search import find
@@ -43,6 +45,8 @@ class _Tables(NamedTuple):
     shape_of: dict[str, int]
     rules: NeighbourRules | None
     """What tables do not say."""
+    preferred: list[Preference]
+    """What pods had better keep among each other, which rules leave out."""
 
 
 class Engine:
@@ -71,7 +75,7 @@ class Engine:
         keyed = self._requests.check(request)
         counted = self._cache.touched
         tables = self._tables(keyed)
-        if keyed.single is not None and not tables.rules:
+        if keyed.single is not None and not tables.rules and not tables.preferred:
             touched = self._cache.touched - counted
             outcome = short_path.decide(
                 request, keyed.single, tables.by_shape[0], budget=self._budget, touched=touched
@@ -82,11 +86,16 @@ class Engine:
 
     def _search(self, request: Request, counted: int, tables: _Tables | None = None) -> Outcome:
         """Decide by search, as every request can be; ``counted`` nodes were counted before it began."""
+        tables = tables or self._tables(self._requests.of(request))
         compiled = self._compile(request, Goal.WISHES, tables)
         touched = self._cache.touched - counted
         found = find(
             compiled, partial(self._compile, request, tables=tables), self._ledger.free, self._budget
         )
+        if tables.preferred and found.spread is not None:
+            compiled = self._compile(request, Goal.WISHES, preferring=True)
+            strict = partial(self._compile, request, Goal.WISHES, strict=True)
+            found = prefer(found, compiled, strict, lambda: self._ledger.free, self._budget)
         statistics = Statistics(touched, found.candidates, found.steps)
         if found.spread is None or found.wishes is None:
             return (Unplaceable if found.complete else Undecided)(request.name, (), statistics)
@@ -103,6 +112,7 @@ class Engine:
             found.wishes,
             found.complete,
             statistics,
+            score.rule_reaches(compiled, found.spread),
         )
 
     def solve(self, request: Request) -> Outcome:
@@ -144,7 +154,7 @@ class Engine:
 
         Nothing is checked and nothing is said to be best. The nodes must exist.
         """
-        compiled = self._compile(request, Goal.WISHES)
+        compiled = self._compile(request, Goal.WISHES, preferring=True)
         by_set: dict[str, list[Assignment]] = {}
         for each in assignments:
             by_set.setdefault(each.pod_set, []).append(each)
@@ -158,7 +168,8 @@ class Engine:
             rank = {name: i for i, name in enumerate(pod_set.pods.pod_names())}
             ordered += sorted(given, key=lambda each: rank[each.pod])
         reached, wishes = score.reaches(compiled, spread), score.wishes(compiled, spread)
-        return Placed(request.name, tuple(ordered), reached, wishes, proven=False)
+        rules = score.rule_reaches(compiled, spread)
+        return Placed(request.name, tuple(ordered), reached, wishes, proven=False, rules=rules)
 
     def fits(self, pods: PodSet, node: str) -> int:
         """How many pods like these a node takes; none where it is unknown."""
@@ -225,14 +236,25 @@ class Engine:
         return table.capacity(depth, domain)
 
     def _compile(
-        self, request: Request, goal: Goal, tables: _Tables | None = None, *, single: bool = True
+        self,
+        request: Request,
+        goal: Goal,
+        tables: _Tables | None = None,
+        *,
+        single: bool = True,
+        preferring: bool = False,
+        strict: bool = False,
     ) -> CompiledRequest:
         """Number a request; ``tables`` are given where they were asked for already.
 
-        Where ``single``, one node may stand for all of a domain that takes only one pod.
+        Where ``single``, one node may stand for all of a domain that takes only one pod. Preferred rules
+        among the pods of the request count where ``preferring``, and must be kept where ``strict``.
         """
         keyed = self._requests.of(request)
-        made = tables if tables is not None else self._tables(keyed, single=single)
+        made = tables or self._tables(keyed, single=single and not preferring, strict=strict)
+        rules = made.rules
+        if preferring and made.preferred:
+            rules = replace(rules or NeighbourRules([], [], []), preferred=made.preferred)
         return compile_request(
             request.root,
             self._tree(request.topology),
@@ -240,19 +262,23 @@ class Engine:
             shape_of=made.shape_of,
             slot_of=self._ledger.slot_of,
             goal=goal,
-            neighbours=made.rules or None,
+            neighbours=rules or None,
         )
 
-    def _tables(self, keyed: Keyed, *, single: bool = True) -> _Tables:
+    def _tables(self, keyed: Keyed, *, single: bool = True, strict: bool = False) -> _Tables:
         """What fits where for the shapes of a request, or for roles where rules tell its pods apart."""
         tree, ledger = self._tree(keyed.topology), self._ledger
         if not keyed.has_rules and not ledger.holdings.neighbours.keep_away:
-            return _Tables([self._cache.table(shape, tree) for shape in keyed.shapes], keyed.shape_of, None)
+            plain = [self._cache.table(shape, tree) for shape in keyed.shapes]
+            return _Tables(plain, keyed.shape_of, None, [])
         shapes = {name: keyed.shapes[number] for name, number in keyed.shape_of.items()}
         roles, role_of = roles_of(ledger, shapes, keyed.neighbours)
         plain = [self._cache.table(role.shape, tree) for role in roles]
-        ruled = RuleCompiler(ledger, tree, roles, plain, single=single)
-        return _Tables(ruled.tables, role_of, ruled.rules)
+        pods = [0] * len(roles)
+        for each in keyed.root.pod_sets():
+            pods[role_of[each.name]] += each.open
+        ruled = RuleCompiler(ledger, tree, roles, plain, pods=pods, single=single, strict=strict)
+        return _Tables(ruled.tables, role_of, ruled.rules, ruled.preferred)
 
     def _tree(self, topology: str | None) -> Tree:
         """The tree of a topology; without a name that of the cluster's layout."""

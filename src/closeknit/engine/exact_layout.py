@@ -127,9 +127,10 @@ class ExactLayout:
         if self._ended(state):
             if any(left > spare for left, spare in zip(state.remaining, self._spare, strict=True)):
                 return None
-            if self._watch is not None and not self._watch.ends(state.seen, state.at):
+            price = 0 if self._watch is None else self._watch.ends(state.seen, state.at)
+            if price is None:
                 return None
-            cost = sum(state.remaining) * self._left_out
+            cost = sum(state.remaining) * self._left_out + price
             return cost if cost < below else None
         state = self._arrive(state)
         known = self._memo.get(state)
@@ -174,12 +175,13 @@ class ExactLayout:
         following = state.at + 1 if any(pattern) else self._ahead.next_other[state.at]
         watch = self._watch
         left = tuple(a - b for a, b in zip(state.remaining, pattern, strict=True))
-        seen = () if watch is None else watch.after(state.seen, state.at, pattern, following, left)
-        if seen is None:
+        watched = (0, ()) if watch is None else watch.after(state.seen, state.at, pattern, following, left)
+        if watched is None:
             return None
+        price, seen = watched
         if not any(pattern):
-            return 0, state._replace(at=following, seen=seen)
-        price, is_open = 0, list(state.is_open)
+            return price, state._replace(at=following, seen=seen)
+        is_open = list(state.is_open)
         for i, fee in enumerate(self._fees):
             if not is_open[i] and any(pattern[item] for item in fee.payers):
                 is_open[i] = True

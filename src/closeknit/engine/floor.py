@@ -35,14 +35,15 @@ class Floor:
     def fields(self, best: list[int]) -> list[int]:
         """A bound for each field of every placement that is better than the best one known.
 
-        The fields are pods left out, the distance for each preferred level, domains for each level, nodes.
+        The fields are pods left out, the distance for each preferred level, that from preferred rules,
+        domains for each level, nodes.
         """
         root, tree = self._compiled.root, self._compiled.tree
         preferences = [0] * tree.depth
         for group in certain(root):
             if group.preferred >= 0:
                 preferences[group.preferred] += self._distance(group)
-        first = [self._mixed.lacking(root.open), *preferences]
+        first = [self._mixed.lacking(root.open), *preferences, 0]
         least = _least(root, best[0])
         shared = -1
         while shared + 1 < tree.depth and best[len(first) + shared + 1] == 1:

@@ -46,7 +46,7 @@ class Incumbent:
     def keep(self, spread: Spread) -> bool:
         """Remember a placement if it is the best so far; returns whether no other can be better."""
         wishes = score.wishes(self._compiled, spread)
-        fields = [wishes.left_out, *wishes.preferences, *wishes.domains]
+        fields = score.fields(wishes)
         if self.fields is None or (self.fields[0] and not wishes.left_out):
             # Where pods are left out, it is better to look for a placement of all of them soon.
             self._steps.allow(self._budget.improve // (4 if wishes.left_out else 1))
@@ -116,6 +116,6 @@ class Incumbent:
         """What any placement better than the best known costs at least, field by field."""
         if self._bound is None:
             if self.fields is None or not self._rules.floor or not self.drags_on():
-                return [0] * (2 * self._compiled.tree.depth + 2)
+                return [0] * (2 * self._compiled.tree.depth + 3)
             self._bound = self._floor.fields(self.fields)
         return self._bound

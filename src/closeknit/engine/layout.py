@@ -13,6 +13,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from closeknit.engine import preferred_rules
 from closeknit.engine.budget import OutOfBudgetError, Steps
 from closeknit.engine.compiled_request import CompiledRequest, Goal
 from closeknit.engine.component import Component
@@ -60,11 +61,14 @@ class Layouts:
         self._compiled = compiled
         self._free = free
         depth = compiled.tree.depth
-        weights = [1 << (_BITS * i) for i in reversed(range(2 * depth + 2))]
+        weights = [1 << (_BITS * i) for i in reversed(range(2 * depth + 4))]
         self._left_out = weights[0]
         self._preferences = weights[1 : 1 + depth]
         """By level, what a domain of a preferred level costs a group that shares none."""
-        self._domains = weights[1 + depth :]
+        # Weights times pairs of pods take the room of two counts.
+        self._rules = weights[2 + depth]
+        """What a distance of one from a preferred rule costs."""
+        self._domains = weights[3 + depth :]
         """By level, what a domain that comes into use costs; last, a node."""
         self._in_use = [set(domains) for domains in compiled.tree.holding(compiled.root.bound)]
         """By level, the domains of running pods; using them costs nothing."""
@@ -98,17 +102,19 @@ class Layouts:
             return self._by_rules[component] if rules is not None else self.lay_out(component, steps)
         known: Layout | None = None
         try:
-            known = self.lay_out(component, steps)
-            if known is None or self._keeps(component, known):
+            plain = self.lay_out(component, steps)
+            if plain is not None and self._keeps(component, plain):
+                known = self._weighed(component, plain)
+            if plain is None or (known is not None and (known.exact or not rules.preferred)):
                 self._by_rules[component] = known
                 return known
-            known = None
         except OutOfBudgetError:
             if steps.used_up:
                 raise
         takes = ruled(self._compiled, self._free, component, rules, steps)
         if takes is not None:
-            known = self._layout(component, takes)
+            laid_out = self._weighed(component, self._layout(component, takes))
+            known = laid_out if known is None else min(known, laid_out, key=attrgetter("cost"))
         if known is None or not (known.exact or self._compiled.goal is not Goal.WISHES):
             try:
                 most = self._to_find if known is None else _TO_IMPROVE
@@ -124,6 +130,15 @@ class Layouts:
         return rules is None or rules.kept(
             [(item.shape, *take) for item, take in zip(component.items, layout.takes, strict=True)]
         )
+
+    def _weighed(self, component: Component, layout: Layout) -> Layout:
+        """The same with what preferred rules cost."""
+        rules = self._compiled.neighbours
+        if rules is None or not rules.preferred:
+            return layout
+        takes = zip(component.items, layout.takes, strict=True)
+        price = preferred_rules.cost(rules.preferred, [(item.shape, *take) for item, take in takes])
+        return replace(layout, cost=layout.cost + price * self._rules, exact=layout.exact and not price)
 
     def insist(self) -> None:
         """From here on, give up no layout before the budget is used up."""
@@ -254,7 +269,7 @@ class Layouts:
             yield None
             return
         for way in floors(rules, component.items, nodes):
-            yield RuleWatch(rules, component.items, nodes, way)
+            yield RuleWatch(rules, component.items, nodes, way, self._rules)
 
     def _exactly(
         self,

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from closeknit.engine.preferred_rules import Preference
 from closeknit.engine.tree import Flags, Ints, Tree
 
 
@@ -57,12 +58,17 @@ class Balance:
     few: bool
     """Whether there are too few domains, so that the fewest pods count as none."""
 
+    @staticmethod
+    def pods(value: int) -> int:
+        """The new pods of a domain that count, of what is known of it as one number."""
+        return value >> 1
+
     def least(self, counts: Ints) -> int:
         """The fewest pods of a domain."""
         return 0 if self.few else int(counts[self.real].min(initial=0 if not self.real.any() else 1 << 60))
 
 
-OwnRule: TypeAlias = Conflict | Company | Balance
+OwnRule: TypeAlias = Conflict | Company | Balance | Preference
 """A rule among the pods of one request."""
 
 
@@ -73,14 +79,16 @@ class NeighbourRules:
     conflicts: list[Conflict]
     company: list[Company]
     balances: list[Balance]
+    preferred: list[Preference] = field(default_factory=list)
+    """What they had better keep as well; empty where that does not count."""
     _looks: dict[tuple[int, int], object] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.conflicts or self.company or self.balances)
+        return bool(self.conflicts or self.company or self.balances or self.preferred)
 
     def look(self, tree: Tree, position: int) -> tuple[object, ...]:
         """Equal for nodes that no rule tells apart, given that domains of the tree around them are alike."""
-        rules: list[OwnRule] = [*self.conflicts, *self.company, *self.balances]
+        rules: list[OwnRule] = [*self.conflicts, *self.company, *self.balances, *self.preferred]
         return tuple(self._seen_as(tree, i, rule, position) for i, rule in enumerate(rules))
 
     def _seen_as(self, tree: Tree, i: int, rule: OwnRule, position: int) -> object:
@@ -95,7 +103,7 @@ class NeighbourRules:
                 start, end = tree.bounds(level, int(around[inside[0]]))
                 if end - start == len(inside) and start == inside[0] and end == inside[-1] + 1:
                     running: Ints | Flags | None = rule.hosted if isinstance(rule, Company) else None
-                    running = rule.running if isinstance(rule, Balance) else running
+                    running = rule.running if isinstance(rule, Balance | Preference) else running
                     known = ("whole", level, None if running is None else int(running[domain]))
             self._looks[i, domain] = known
         return self._looks[i, domain]

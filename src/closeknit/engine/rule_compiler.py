@@ -8,7 +8,6 @@ layout to keep.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -17,36 +16,12 @@ from closeknit.engine import eligibility
 from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.ledger import WHOLE, Ledger
 from closeknit.engine.neighbour_rules import Balance, Company, Conflict, NeighbourRules
-from closeknit.engine.node_fits import WELCOME, NodeFits
+from closeknit.engine.node_fits import WELCOME
+from closeknit.engine.preferred_rules import Preference
 from closeknit.engine.roles import Role
+from closeknit.engine.ruled_fits import Closing, RuledFits
 from closeknit.engine.tree import Flags, Ints, Tree
 from closeknit.hub.neighbours import Apart, Near, Neighbour, PodRule, PodSelector, Spread, binding
-
-
-@dataclass(frozen=True, slots=True)
-class Closing:
-    """Why a rule about running pods closes nodes to a role."""
-
-    reason: str
-    """One of the reasons of ``hub.outcome.Exclusion``."""
-    key: str
-    in_the_way: Callable[[Neighbour], bool]
-    """Whether a running pod is one of those that keep it away."""
-    open: Flags
-    """By slot, whether the node is open."""
-
-
-class RuledFits(NodeFits):
-    """How many pods of a role every slot takes: those of its shape, less what rules close."""
-
-    closings: Sequence[Closing] = ()
-
-    def __init__(
-        self, plain: NodeFits, fit: Ints, price: Ints | None, demand: tuple[tuple[int, int], ...]
-    ) -> None:
-        self.shape = plain.shape
-        self.demand = demand
-        self.fit, self.price = fit, price
 
 
 class RuleCompiler:
@@ -59,14 +34,20 @@ class RuleCompiler:
         roles: Sequence[Role],
         tables: Sequence[FitTable],
         *,
+        pods: Sequence[int] = (),
         settle: bool = True,
         single: bool = True,
+        strict: bool = False,
     ) -> None:
-        """``settle`` puts into tables whatever they can say about pods of the same request.
+        """``pods`` are those to be placed by role; of none, no preferred rule is about other such pods.
 
-        Where ``single``, one node may stand for all of a domain that takes only one pod.
+        ``settle`` puts into tables whatever they can say about pods of the same request. Where ``single``,
+        one node may stand for all of a domain that takes only one pod. Where ``strict``, preferred rules
+        among the pods of the request must be kept.
         """
         self._single = single
+        self._strict = strict
+        self._pods = pods or [0] * len(roles)
         self._ledger = ledger
         self._tree = tree
         self._roles = roles
@@ -80,6 +61,8 @@ class RuleCompiler:
         self._conflicts: dict[str, Conflict] = {}
         self._company: dict[tuple[Near, str], Company] = {}
         self._balances: list[Balance] = []
+        self.preferred: list[Preference] = []
+        """Rules among the pods of the request that had better be kept."""
         for number in range(len(roles)):
             self._read(number)
         demands, self._alone = self._rows(tables)
@@ -102,8 +85,11 @@ class RuleCompiler:
             stays_open = ~np.isin(self._domains(kept.key), closed)
             self._close(number, "kept away", kept.key, partial(_has, kept), stays_open)
         spreads = [rule for rule in role.rules if isinstance(rule, Spread) and binding(rule)]
-        for rule in role.rules:
-            if not binding(rule):
+        for rule in dict.fromkeys(role.rules):
+            among = not binding(rule) and self._among(number, rule)
+            if among and not self._strict:
+                self.preferred.append(self._preference(number, rule, spreads))
+            if not binding(rule) and not (among and self._strict):
                 self._wish(number, rule)
             elif isinstance(rule, Apart):
                 domains = self._domains(rule.key)
@@ -120,6 +106,23 @@ class RuleCompiler:
                 self._read_near(number, rule)
             else:
                 self._read_spread(number, rule, spreads)
+
+    def _among(self, number: int, rule: PodRule) -> bool:
+        """Whether a rule of a role selects other pods that are to be placed."""
+        meant = [i for i, each in enumerate(self._roles) if each.neighbour.selected(rule.selector)]
+        return sum(self._pods[i] for i in meant) > (number in meant)
+
+    def _preference(self, number: int, rule: PodRule, spreads: Sequence[Spread]) -> Preference:
+        if isinstance(rule, Spread):
+            balance = self._balance(number, rule, spreads)
+            return Preference(
+                rule, number, balance.counted, balance.domains, balance.running, balance.real, balance.few
+            )
+        key = rule.keys[0] if isinstance(rule, Near) else rule.key
+        domains = self._domains(key)
+        running = self._by_domain(rule.selector, domains, key)
+        counted = frozenset(i for i, each in enumerate(self._roles) if each.neighbour.selected(rule.selector))
+        return Preference(rule, number, counted, domains, running, np.ones(len(running), dtype=np.bool_))
 
     def _read_near(self, number: int, rule: Near) -> None:
         meant = [i for i, each in enumerate(self._roles) if each.neighbour.selected(rule.selector)]
@@ -138,27 +141,31 @@ class RuleCompiler:
                 self._close(number, "company", key, _nobody, hosted[domains] if len(hosted) else nowhere)
 
     def _read_spread(self, number: int, rule: Spread, spreads: Sequence[Spread]) -> None:
+        made = self._balance(number, rule, spreads)
+        # Nodes that do not count for another reason are closed by the filter, taints or another rule's label.
+        self._close(number, "no label", rule.key, _nobody, self._domains(rule.key) >= 0)
+        if made.counted:
+            self._balances.append(made)
+        elif len(made.running):
+            even = made.running - made.least(made.running) <= rule.skew
+            meant = partial(_is_meant, rule.selector)
+            self._close(number, "spread", rule.key, meant, even[made.domains])
+
+    def _balance(self, number: int, rule: Spread, spreads: Sequence[Spread]) -> Balance:
+        """How pods of a role spread by one rule; ``spreads`` are all those of its rules that must be kept."""
         ledger, slots, accepts = self._ledger, self._tree.slots, self._roles[number].shape.filter
-        counts = np.all([self._domains(each.key) >= 0 for each in spreads], axis=0)
+        counts = np.all([self._domains(each.key) >= 0 for each in (rule, *spreads)], axis=0)
         if rule.heeds_filter:
             counts &= eligibility.selected(ledger, accepts, slots)
         if rule.heeds_taints:
             counts &= eligibility.tolerated(ledger, accepts, slots) & ledger.ready[slots]
         domains = np.where(counts, self._domains(rule.key), -1)
-        # Nodes that do not count for another reason are closed by the filter, taints or another rule's label.
-        self._close(number, "no label", rule.key, _nobody, self._domains(rule.key) >= 0)
         running = self._by_domain(rule.selector, domains, rule.key)
         real = np.zeros(len(running), dtype=np.bool_)
         real[domains[domains >= 0]] = True
         few = rule.min_domains is not None and int(real.sum()) < rule.min_domains
         counted = frozenset(i for i, each in enumerate(self._roles) if each.neighbour.selected(rule.selector))
-        made = Balance(domains, number, counted, running, real, rule.skew, few)
-        if counted:
-            self._balances.append(made)
-        elif len(running):
-            even = running - made.least(running) <= rule.skew
-            meant = partial(_is_meant, rule.selector)
-            self._close(number, "spread", rule.key, meant, even[domains])
+        return Balance(domains, number, counted, running, real, rule.skew, few)
 
     def _wish(self, number: int, rule: PodRule) -> None:
         """Make nodes more or less welcome by the pods that run around them."""

@@ -3,13 +3,14 @@
 Every rule is about one domain at a time: which roles are in it, or how many pods. What is known of a domain
 is part of the walk's state until its last node is behind; then it is judged and forgotten. For balance, the
 fewest pods that any domain ends with are assumed beforehand; the caller tries all numbers that may be.
+Rules that had better be kept are watched in the same way, and have a price instead of a judgement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from closeknit.engine.budget import OutOfBudgetError
 from closeknit.engine.component import Item
 from closeknit.engine.exact_nodes import LayoutNode, Pattern
 from closeknit.engine.neighbour_rules import Balance, Company, Conflict, NeighbourRules, OwnRule
+from closeknit.engine.preferred_rules import Preference
 
 Seen: TypeAlias = tuple[tuple[tuple[int, int], ...], ...]
 """By rule: what is known of each domain that was begun, as a number; -1 counts those without company."""
@@ -33,7 +35,7 @@ def floors(
     """
     ranges = []
     ways = 1
-    for rule in rules.balances:
+    for rule in _with_floor(rules):
         most = rule.running.copy()
         asked = sum(item.open for item in items if item.shape in rule.counted)
         for node in nodes:
@@ -55,6 +57,11 @@ def floors(
     return product(*ranges)
 
 
+def _with_floor(rules: NeighbourRules) -> list[Balance | Preference]:
+    """Rules for which the fewest pods of a domain count."""
+    return [*rules.balances, *(each for each in rules.preferred if each.balances)]
+
+
 class RuleWatch:
     """The rules of a request, for one walk over nodes."""
 
@@ -64,12 +71,16 @@ class RuleWatch:
         items: Sequence[Item],
         nodes: Sequence[LayoutNode],
         floors: tuple[int, ...],
+        weight: int = 0,
     ) -> None:
+        """``weight`` is what a distance of one from a preferred rule costs, for a rule of weight one."""
+        self._weight = weight
         self._roles = [item.shape for item in items]
         self._watched: list[OwnRule] = [
             *rules.conflicts,
             *rules.company,
-            *rules.balances,
+            *(each for each in rules.preferred if not each.balances),
+            *_with_floor(rules),
         ]
         self._floors = [0] * (len(self._watched) - len(floors)) + list(floors)
         positions = np.array([node.position for node in nodes], dtype=np.int64)
@@ -89,7 +100,7 @@ class RuleWatch:
                 size[domain] = size.get(domain, 0) + 1
             self._size.append(size)
         self._lacking = [
-            self._deficits(rule, number) if isinstance(rule, Balance) else []
+            self._deficits(rule, number) if _has_floor(rule) else []
             for number, rule in enumerate(self._watched)
         ]
         """By rule of balance and node: what domains lack at the least that end there or later."""
@@ -99,6 +110,8 @@ class RuleWatch:
         for rule in rules.company:
             # Whoever goes first is company for those who may not.
             counting |= rule.leaders if rule.leaders != rule.subjects else set()
+        for preference in rules.preferred:
+            counting |= {preference.subject, *preference.counted}
         concerned = set[int]().union(
             *(rule.foes.keys() for rule in rules.conflicts), *(rule.subjects for rule in rules.company)
         )
@@ -108,7 +121,7 @@ class RuleWatch:
         self.wary = frozenset(i for i, role in enumerate(self._roles) if role in concerned) - self.counting
         """Items that may have to keep off a node, and otherwise use it as far as they can."""
 
-    def _deficits(self, rule: Balance, number: int) -> list[int]:
+    def _deficits(self, rule: Balance | Preference, number: int) -> list[int]:
         lacking = np.maximum(self._floors[number] - rule.running, 0)
         sums = [0]
         for ending in reversed(self._ending[number] if not rule.few else []):
@@ -118,7 +131,7 @@ class RuleWatch:
     def begin(self) -> Seen | None:
         """What is known before the first node; None where the floors cannot be reached."""
         for number, rule in enumerate(self._watched):
-            if isinstance(rule, Balance):
+            if _has_floor(rule):
                 unreachable = rule.real & (rule.running < self._floors[number])
                 reached = self._size[number]
                 if not rule.few and any(
@@ -138,57 +151,76 @@ class RuleWatch:
                 return False
             if isinstance(rule, Company) and rule.hosted[one] != rule.hosted[other]:
                 return False
-            if isinstance(rule, Balance) and rule.running[one] != rule.running[other]:
+            if isinstance(rule, Balance | Preference) and rule.running[one] != rule.running[other]:
                 return False
         return True
 
-    def after(self, seen: Seen, at: int, pattern: Pattern, following: int, remaining: Pattern) -> Seen | None:
-        """What is known behind a node that takes a pattern, up to the next one; None for a broken rule.
+    def after(
+        self, seen: Seen, at: int, pattern: Pattern, following: int, remaining: Pattern
+    ) -> tuple[int, Seen] | None:
+        """What a node costs that takes a pattern, and what is known behind it, up to the next one.
 
-        ``remaining`` are the pods still to be placed.
+        None for a broken rule. ``remaining`` are the pods still to be placed.
         """
         result = []
+        price = 0
         for number, rule in enumerate(self._watched):
             known = seen[number]
             domain = self._domains[number][at]
             ends = self._ending[number]
-            if not any(pattern) and not known and not isinstance(rule, Balance):
+            if not any(pattern) and not known and not _has_floor(rule):
                 result.append(known)
                 continue
             begun = dict(known)
+            floor = self._floors[number]
+            if isinstance(rule, Preference) and any(pattern):
+                price += self._grown_price(rule, floor, domain, begun.get(domain, 0), pattern)
             if domain >= 0 and any(pattern):
-                value = self._grown(rule, self._floors[number], domain, begun.get(domain, 0), pattern)
+                value = self._grown(rule, floor, domain, begun.get(domain, 0), pattern)
                 if value is None:
                     return None
                 if value:
                     begun[domain] = value
             for i in range(at, following):
                 for ended in ends[i]:
-                    value = begun.pop(ended, 0)
-                    if not self._judged(rule, self._floors[number], ended, value, begun):
+                    judged = self._judged(rule, floor, ended, begun.pop(ended, 0), begun)
+                    if judged is None:
                         return None
-            if isinstance(rule, Balance) and not rule.few:
+                    price += judged
+            if _has_floor(rule) and not rule.few:
                 lacking = self._lacking[number][following]
                 for domain, value in begun.items() if lacking else ():
                     short = self._floors[number] - int(rule.running[domain])
-                    lacking -= max(min(short, value >> 1), 0)
+                    lacking -= max(min(short, rule.pods(value)), 0)
                 counted = zip(self._roles, remaining, strict=True)
                 if lacking > sum(left for role, left in counted if role in rule.counted):
                     return None
             result.append(tuple(sorted(begun.items())))
-        return tuple(result)
+        return price * self._weight, tuple(result)
 
-    def ends(self, seen: Seen, at: int) -> bool:
-        """Whether all rules are kept if no further pod is placed."""
+    def ends(self, seen: Seen, at: int) -> int | None:
+        """What it costs if no further pod is placed; None where that breaks a rule."""
+        price = 0
         for number, rule in enumerate(self._watched):
             begun = dict(seen[number])
-            if not begun and not isinstance(rule, Balance):
+            if not begun and not _has_floor(rule):
                 continue
             for ending in self._ending[number][at:]:
                 for ended in ending:
-                    if not self._judged(rule, self._floors[number], ended, begun.pop(ended, 0), begun):
-                        return False
-        return True
+                    judged = self._judged(rule, self._floors[number], ended, begun.pop(ended, 0), begun)
+                    if judged is None:
+                        return None
+                    price += judged
+        return price * self._weight
+
+    def _grown_price(self, rule: Preference, floor: int, domain: int, value: int, pattern: Pattern) -> int:
+        """What a pattern adds to the price of a domain, or costs outside of all domains."""
+        if domain < 0:
+            alone = zip(self._roles, pattern, strict=True)
+            return rule.weight * rule.lost * sum(pods for role, pods in alone if role == rule.subject)
+        grown = self._grown(rule, floor, domain, value, pattern) or 0
+        before = rule.price(domain, value, floor, ended=False)
+        return rule.price(domain, grown, floor, ended=False) - before
 
     def _grown(self, rule: OwnRule, floor: int, domain: int, value: int, pattern: Pattern) -> int | None:
         """What is known of a domain with a pattern more; None for a broken rule."""
@@ -208,6 +240,10 @@ class RuleWatch:
                 if pods:
                     value |= (role in rule.subjects) | (role in rule.hosts) << 1 | (role in rule.leaders) << 2
             return value
+        if isinstance(rule, Preference):
+            for role, pods in zip(self._roles, pattern, strict=True):
+                value = rule.more(value, role, pods)
+            return value
         # Twice the number of pods, and one more where the subject is among them.
         for role, pods in zip(self._roles, pattern, strict=True):
             if pods:
@@ -218,13 +254,20 @@ class RuleWatch:
         return value
 
     @staticmethod
-    def _judged(rule: OwnRule, floor: int, domain: int, value: int, begun: dict[int, int]) -> bool:
-        """Whether a domain that gets no more pods keeps a rule."""
+    def _judged(rule: OwnRule, floor: int, domain: int, value: int, begun: dict[int, int]) -> int | None:
+        """What a domain that gets no more pods costs beyond what was counted; None where it breaks a rule."""
         if isinstance(rule, Company):
             if value & 1 and not value & 2:
                 begun[-1] = begun.get(-1, 0) + 1
-                return value & 4 > 0 and begun[-1] <= 1
-            return True
-        if isinstance(rule, Balance):
-            return rule.few or int(rule.running[domain]) + (value >> 1) >= floor
-        return True
+                return 0 if value & 4 and begun[-1] <= 1 else None
+            return 0
+        if _has_floor(rule) and not rule.few and int(rule.running[domain]) + rule.pods(value) < floor:
+            return None
+        if isinstance(rule, Preference):
+            paid = rule.price(domain, value, floor, ended=False)
+            return rule.price(domain, value, floor, ended=True) - paid
+        return 0
+
+
+def _has_floor(rule: OwnRule) -> TypeGuard[Balance | Preference]:
+    return isinstance(rule, Balance) or (isinstance(rule, Preference) and rule.balances)

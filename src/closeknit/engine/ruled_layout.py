@@ -15,6 +15,7 @@ from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.component import Component
 from closeknit.engine.neighbour_rules import NeighbourRules
 from closeknit.engine.tree import Flags, Ints
+from closeknit.hub.neighbours import Near
 
 _MOST_WORK = 40_000_000
 """Nodes looked at, over all pods."""
@@ -74,6 +75,8 @@ class _Placing:
         self._hosted = [rule.hosted.copy() for rule in rules.company]
         self._first = [bool(rule.leaders) for rule in rules.company]
         self._balance = [rule.running.copy() for rule in rules.balances]
+        self._preferred = [(each.running.copy(), np.zeros_like(each.running)) for each in rules.preferred]
+        """By preferred rule and domain, the pods that count, and the new ones that have the rule."""
         self._open = [item.need for item in self._items]
         """By item, the pods still to be placed: those needed, later the others."""
         self.work = 0
@@ -118,8 +121,13 @@ class _Placing:
         one = self._close(self._items[i].shape, room)
         if not room.any():
             return False
-        at = self._ranked(self._items[i].shape, room, self._open[i])[0]
-        self._take(i, int(at), 1 if one else min(int(room[at]), self._open[i]))
+        role, left = self._items[i].shape, self._open[i]
+        ranked = self._ranked(role, room, left)
+        if one or not self._prefers(role):
+            self._take(i, int(ranked[0]), 1 if one else min(int(room[ranked[0]]), left))
+            return True
+        for at in self._at_once(role, ranked)[:left].tolist():
+            self._take(i, at, 1)
         return True
 
     def _bring(self, i: int) -> bool:
@@ -201,9 +209,13 @@ class _Placing:
                     if len(lowest) == 1:
                         others = np.delete(counts[balance.real], np.flatnonzero(balance.real) == lowest[0])
                         more[lowest[0]] -= min(int(others.min(initial=least + 1)) - least, 1)
-                domains = balance.domains[self._at]
-                room[(domains < 0) | (more[domains] - least > balance.skew)] = 0
+                full = np.append(more - least > balance.skew, True)
+                room[full[balance.domains[self._at]]] = 0
         return one
+
+    def _prefers(self, role: int) -> bool:
+        """Whether preferred rules have to do with a role."""
+        return any(role == each.subject or role in each.counted for each in self._rules.preferred)
 
     def _ranked(self, role: int, room: Ints, most: int) -> Ints:
         """Nodes with room: first the least crowded domain by rules of balance, then in use, then roomiest."""
@@ -223,9 +235,35 @@ class _Placing:
                 keys.append((rank[domains[able]] - self._turn // 2) % max(len(order), 1))
         for balance, counts in zip(self._rules.balances, self._balance, strict=True):
             if role in balance.counted:
-                domains = balance.domains[self._at][able]
-                keys.append(np.where(domains >= 0, counts[domains], 0))
+                # Nodes that do not count have the number -1, which stands for the last entry.
+                keys.append(np.append(counts, 0)[balance.domains[self._at][able]])
+        if self._rules.preferred:
+            keys.append(self._prices(role, able))
         return np.asarray(able[np.lexsort(keys)])
+
+    def _prices(self, role: int, able: Ints) -> Ints:
+        """By node, what one more pod of a role costs there by preferred rules."""
+        prices = np.zeros(len(able), dtype=np.int64)
+        for rule, (counts, subjects) in zip(self._rules.preferred, self._preferred, strict=True):
+            if role == rule.subject or role in rule.counted:
+                # Nodes outside of all domains have the number -1, which stands for the last entry.
+                outside = rule.weight * rule.lost * (role == rule.subject)
+                more = np.append(rule.one_more(role, counts, subjects), outside)
+                prices += more[rule.domains[self._at][able]]
+        return prices
+
+    def _at_once(self, role: int, ranked: Ints) -> Ints:
+        """Of nodes with room, best first, those that take one pod each without a difference to each other."""
+        concerning = [each for each in self._rules.preferred if role == each.subject or role in each.counted]
+        if any(isinstance(each.rule, Near) for each in concerning):
+            return ranked[:1]
+        prices = self._prices(role, ranked)
+        alike = ranked[prices == prices[0]]
+        for rule in concerning:
+            domains = rule.domains[self._at][alike]
+            first = np.unique(domains, return_index=True)[1]
+            alike = alike[np.union1d(first, np.flatnonzero(domains < 0))]
+        return np.asarray(alike)
 
     def _take(self, i: int, at: int, taken: int) -> None:
         item, position = self._items[i], at + self._start
@@ -254,3 +292,8 @@ class _Placing:
             domain = int(balance.domains[position])
             if item.shape in balance.counted and domain >= 0:
                 counts[domain] += taken
+        for preference, (counts, subjects) in zip(self._rules.preferred, self._preferred, strict=True):
+            domain = int(preference.domains[position])
+            if domain >= 0:
+                counts[domain] += taken * (item.shape in preference.counted)
+                subjects[domain] += taken * (item.shape == preference.subject)

@@ -1,4 +1,4 @@
-"""How a finished placement scores on wishes 1 to 3, and how close each group came."""
+"""How a finished placement scores on wishes 1 to 4, and how close each group came."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar, PodSetVar
+from closeknit.engine.preferred_rules import Take, cost
 from closeknit.engine.tree import Ints, Tree
-from closeknit.hub.outcome import Assignment, GroupReach, Wishes
+from closeknit.hub.outcome import Assignment, GroupReach, RuleReach, Wishes
 from closeknit.hub.request import Group, PodSet
 
+_NOWHERE: Ints = np.zeros(0, dtype=np.int64)
 Spread = dict[int, tuple[Ints, Ints]]
 """By pod set index: positions, and how many new pods go to each."""
 
@@ -69,7 +71,37 @@ def wishes(compiled: CompiledRequest, spread: Spread) -> Wishes:
     used = positions_of(compiled.pod_sets, spread)
     # Sorted positions give sorted domains, so a domain is new where it differs from the one before.
     domains = [_distinct(tree.dom[level][used]) for level in range(tree.depth)]
-    return Wishes(left_out, tuple(preferences), (*domains, len(used)))
+    rules = 0
+    if compiled.neighbours is not None and compiled.neighbours.preferred:
+        rules = cost(compiled.neighbours.preferred, takes_of(compiled, spread))
+    return Wishes(left_out, tuple(preferences), (*domains, len(used)), rules)
+
+
+def fields(wishes: Wishes) -> list[int]:
+    """Wishes as a list: a placement is better if its list comes first in order."""
+    return [wishes.left_out, *wishes.preferences, wishes.rules, *wishes.domains]
+
+
+def takes_of(compiled: CompiledRequest, spread: Spread) -> list[Take]:
+    """A role, positions and counts for every pod set that got pods."""
+    return [(compiled.pod_sets[index].shape, *take) for index, take in spread.items()]
+
+
+def rule_reaches(compiled: CompiledRequest, spread: Spread) -> tuple[RuleReach, ...]:
+    """For how many pods preferred rules are kept."""
+    found: list[RuleReach] = []
+    takes = takes_of(compiled, spread)
+    rules = compiled.neighbours.preferred if compiled.neighbours is not None else []
+    known = {(each.subject, each.rule): each for each in rules}
+    for pod_set in compiled.pod_sets if known else ():
+        positions, counts = spread.get(pod_set.index, (_NOWHERE, _NOWHERE))
+        for rule in dict.fromkeys(pod_set.pods.neighbour.rules):
+            preference = known.get((pod_set.shape, rule))
+            if preference is not None and len(positions):
+                kept = preference.distances(takes)[preference.domains[positions]] == 0
+                placed = (int(counts.sum()), int(counts[kept].sum()))
+                found.append(RuleReach(pod_set.name, rule, *placed))
+    return tuple(found)
 
 
 def _distinct(ordered: Ints) -> int:

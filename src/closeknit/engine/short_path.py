@@ -93,7 +93,7 @@ def _takers(tree: Tree, counts: list[Ints], level: int, count: int) -> Flags:
 
 
 def _best(table: FitTable, level: int, takers: Flags) -> int | None:
-    """Of domains that are equal by wishes 1 to 3, the cheapest, then the tightest, then the first by path."""
+    """Of domains that are equal by wishes 1 to 4, the cheapest, then the tightest, then the first by path."""
     tree = table.tree
     room = _cheapest_room(table, level, 0, tree.count(level), takers)
     least = room.min(initial=_MORE)

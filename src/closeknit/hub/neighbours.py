@@ -91,6 +91,15 @@ def binding(rule: PodRule) -> bool:
     return rule.required if isinstance(rule, Spread) else rule.weight is None
 
 
+SPREAD_WEIGHT = 100
+"""What a spread that is not required weighs beside preferred affinity, whose weights are 1 to 100."""
+
+
+def weight_of(rule: PodRule) -> int:
+    """How much a preferred rule is wished for."""
+    return SPREAD_WEIGHT if isinstance(rule, Spread) else rule.weight or 0
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbour:
     """A pod as other pods see it."""

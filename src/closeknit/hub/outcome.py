@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from closeknit.hub.neighbours import PodRule
 from closeknit.hub.topology import DomainPath
 
 
@@ -41,8 +42,20 @@ class GroupReach:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleReach:
+    """For how many pods of a set a preferred rule is kept that other pods of the request have to do with."""
+
+    pod_set: str
+    rule: PodRule
+    pods: int
+    """New pods of the set that were placed."""
+    kept: int
+    """Those of them that see the rule kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Wishes:
-    """How a placement scores on wishes 1 to 3; less is better, compared from the top."""
+    """How a placement scores on wishes 1 to 4, one compared after the other; less is better."""
 
     left_out: int
     """Pods above the minimum that were not placed."""
@@ -50,6 +63,8 @@ class Wishes:
     """Per level, coarsest first: the summed distance of the groups that prefer that level."""
     domains: tuple[int, ...]
     """Per level, coarsest first: how many domains the whole request uses; last, how many nodes."""
+    rules: int = 0
+    """Wish 3, compared before the domains: how far pods are from preferred rules among them, by weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +90,10 @@ class Placed:
     """Parents first, then by name."""
     wishes: Wishes
     proven: bool
-    """Whether no placement does better on wishes 1 to 3; False says that the budget ended first."""
+    """Whether no placement does better on wishes 1 to 4; False says that the budget ended first."""
     statistics: Statistics = Statistics()
+    rules: tuple[RuleReach, ...] = ()
+    """By pod set in tree order, then in the order in which its pods list their rules."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ def text_of(path: Path) -> str:
         elif not _WORD.fullmatch(step):
             text = f'{text}["{_cut(step)}"]'
         else:
-            text = f"{text}.{_cut(step)}" if text else _cut(step)
+            # A file's name that ends with a colon stands before the path, and is no part of it.
+            text = f"{text}.{_cut(step)}" if text and not text.endswith(":") else f"{text}{_cut(step)}"
     return text
 
 

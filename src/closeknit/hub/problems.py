@@ -8,14 +8,14 @@ was made from another is moved to the field that its author wrote by a function 
 
 from __future__ import annotations
 
-import difflib
 import string
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache, cached_property
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from closeknit.hub.nearest import MANY, beside, nearest
 from closeknit.hub.paths import Path, text_of
 
 
@@ -43,11 +43,39 @@ class OneOf:
 
     found: str
     allowed: tuple[str, ...]
+    more: int = 0
+    """How many are allowed besides, which are neither near nor among the first."""
 
     @classmethod
     def among(cls, found: str, allowed: Iterable[str]) -> OneOf:
         """The same of any collection of names."""
-        return cls(found, tuple(sorted(set(allowed))))
+        return Choices(allowed).instead_of(found)
+
+
+class Choices:
+    """Names that are allowed, sorted once for all fields that name another one."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._known = frozenset(names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(sorted(self._known))
+
+    def instead_of(self, found: str, *, but: str = "") -> OneOf:
+        """The remedy for a name that is none of them; what cannot be meant is left out.
+
+        Of very many, only those are kept that can be told, so that thousands of problems stay small.
+        """
+        names = self._names
+        if len(names) <= MANY:
+            return OneOf(found, names if not but else tuple(name for name in names if name != but))
+        kept = {*names[: _LISTED + 1], *beside(found, names)} - {but}
+        allowed = tuple(sorted(kept))
+        return OneOf(found, allowed, len(names) - (but in self) - len(allowed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +85,9 @@ class Range:
     least: int
     most: int
 
+
+_LISTED: Final = 8
+"""How many allowed names a remedy lists."""
 
 Fact: TypeAlias = "str | int | float | tuple[str, ...] | Field | OneOf | Range | Problem"
 """A text is quoted in the sentence unless its template says ``:raw``; several are listed."""
@@ -170,8 +201,8 @@ class _Sentences(string.Formatter):
                 return value if format_spec == "raw" else shown(value)
             case Field(path):
                 return text_of(path)
-            case OneOf(found, allowed):
-                return suggestion(found, allowed)
+            case OneOf(found, allowed, more):
+                return suggestion(found, allowed, more)
             case Range(least, most):
                 return between(least, most)
             case Problem():
@@ -183,19 +214,6 @@ class _Sentences(string.Formatter):
 
 
 _FORMATTER = _Sentences()
-
-
-def nearest(found: str, allowed: Iterable[str]) -> str | None:
-    """Return the allowed word that was most likely meant, if one is close."""
-    # The similarity of two words costs their lengths' product, and users can send megabytes.
-    if len(found) > 256:
-        return None
-    choices = sorted(allowed)
-    folded = {choice.casefold(): choice for choice in reversed(choices)}
-    if (same := folded.get(found.casefold())) is not None:
-        return same
-    close = difflib.get_close_matches(found, choices, n=1, cutoff=0.6)
-    return close[0] if close else None
 
 
 def shown(value: object, *, limit: int = 80) -> str:
@@ -215,14 +233,14 @@ def between(least: int, most: int) -> str:
     return f"Write {least}." if least == most else f"Allowed are {least} to {most}."
 
 
-def suggestion(found: str, allowed: Iterable[str]) -> str:
+def suggestion(found: str, allowed: Iterable[str], more: int = 0) -> str:
     """Word the remedy for an unknown name: the nearest valid one, and all of them when few."""
     choices = sorted(set(allowed))
     if not choices:
         return "None is given; add it, or name none."
-    listed = ", ".join(shown(choice) for choice in choices[:8])
-    if len(choices) > 8:
-        listed += f" and {len(choices) - 8} more"
+    listed = ", ".join(shown(choice) for choice in choices[:_LISTED])
+    if rest := max(len(choices) - _LISTED, 0) + more:
+        listed += f" and {rest} more"
     near = nearest(found, choices)
     meant = f"Did you mean {shown(near)}? " if near is not None else ""
     return f"{meant}Allowed: {listed}."

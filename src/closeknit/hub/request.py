@@ -49,6 +49,11 @@ class Reference:
 
     kind: str
     name: str
+    """Empty for one that is made when its pod is."""
+    template: str = ""
+    """What one that is made for a pod alone is made from, as JSON; empty for one that pods name."""
+    owner: str = ""
+    """The uid of the pod for which it is made, or its name where it has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,9 @@ SYSTEM_CLOCK = SystemClock()
 
 def timestamp(moment: datetime) -> str:
     """A moment as Kubernetes writes it, to the second."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def micro_timestamp(moment: datetime) -> str:
     """A moment as Kubernetes writes it where microseconds count, as in leases and events."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

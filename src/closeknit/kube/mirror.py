@@ -47,8 +47,7 @@ class Key(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Notice(Generic[T]):
+class Notice(NamedTuple, Generic[T]):
     """An object that changed between two looks; None where it was or is missing.
 
     An object that was deleted and made again may show as one change: its uid tells.
@@ -83,6 +82,8 @@ class Changes(Generic[T]):
     def __init__(self, look: Callable[[Key], T | None]) -> None:
         self._look = look
         self._seen: dict[Key, T | None] = {}
+        self._again: set[Key] = set()
+        """Objects that have changed more than once, and may be what they were."""
         self._some = asyncio.Event()
 
     def __len__(self) -> int:
@@ -91,7 +92,10 @@ class Changes(Generic[T]):
 
     def note(self, key: Key, before: T | None) -> None:
         """Remember that an object is no longer what it was."""
-        self._seen.setdefault(key, before)
+        if key in self._seen:
+            self._again.add(key)
+        else:
+            self._seen[key] = before
         self._some.set()
 
     async def take(self) -> list[Notice[T]]:
@@ -100,8 +104,9 @@ class Changes(Generic[T]):
             await self._some.wait()
             self._some.clear()
             seen, self._seen = self._seen, {}
+            again, self._again = self._again, set()
             notices = [Notice(key, before, self._look(key)) for key, before in seen.items()]
-            if changed := [each for each in notices if each.before != each.after]:
+            if changed := [each for each in notices if each.key not in again or each.before != each.after]:
                 return changed
 
 

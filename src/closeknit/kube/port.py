@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
+import msgspec
+
 from closeknit.kube.resources import Resource
 
 Object: TypeAlias = dict[str, Any]
@@ -144,6 +146,21 @@ class Selection:
 
 EVERYTHING = Selection()
 DELETE = DeleteOptions()
+
+
+class _WrittenMetadata(msgspec.Struct, rename="camel", frozen=True):
+    resource_version: str = ""
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What is read of an answer by those who only wait until their write is seen."""
+
+    metadata: _WrittenMetadata = _WrittenMetadata()
+
+    @property
+    def resource_version(self) -> str:
+        """The version that the write has made."""
+        return self.metadata.resource_version
 
 
 class KubernetesApi(Protocol):
@@ -276,6 +293,7 @@ class KubernetesApi(Protocol):
         """Write a whole object. ConflictError where its resource version is given and not the present one."""
         ...
 
+    @overload
     async def patch(
         self,
         resource: Resource,
@@ -286,8 +304,39 @@ class KubernetesApi(Protocol):
         subresource: str = "",
         field_manager: str = "",
         dry_run: bool = False,
-    ) -> Object:
-        """Change a part of an object. ``field_manager`` names who writes; an apply names its own."""
+        into: None = None,
+    ) -> Object: ...
+
+    @overload
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Patch,
+        *,
+        namespace: str = "",
+        subresource: str = "",
+        field_manager: str = "",
+        dry_run: bool = False,
+        into: type[T],
+    ) -> T: ...
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Patch,
+        *,
+        namespace: str = "",
+        subresource: str = "",
+        field_manager: str = "",
+        dry_run: bool = False,
+        into: type[Any] | None = None,
+    ) -> Any:
+        """Change a part of an object. ``field_manager`` names who writes; an apply names its own.
+
+        ``into`` names a type that holds what is read of the answer, such as ``Written``.
+        """
         ...
 
     async def delete(

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from closeknit.apis import resource_k8s_io_v1 as wire
-from closeknit.dialects.core.allocating import Reservation
 from closeknit.dialects.core.binding_volumes import Preparation, VolumeBinding
 from closeknit.dialects.core.devices import Id
+from closeknit.dialects.core.reserving import Reservation
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Entry
 from closeknit.hub.keys import Key

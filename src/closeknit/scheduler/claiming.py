@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from closeknit.apis import resource_k8s_io_v1 as wire
-from closeknit.dialects.core.allocating import Reservation, allocations, written_devices
+from closeknit.dialects.core.allocating import allocations
 from closeknit.dialects.core.binding_volumes import (
     Preparation,
     VolumeBinding,
@@ -14,8 +14,10 @@ from closeknit.dialects.core.binding_volumes import (
     is_bound,
 )
 from closeknit.dialects.core.devices import GROUP, Id
+from closeknit.dialects.core.free_volumes import reaches
 from closeknit.dialects.core.pods import claims_of
-from closeknit.dialects.core.volumes import SELECTED_NODE, reaches
+from closeknit.dialects.core.reserving import Reservation, written_devices
+from closeknit.dialects.core.volumes import SELECTED_NODE
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem

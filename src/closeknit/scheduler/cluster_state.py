@@ -16,7 +16,7 @@ import msgspec
 
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.compiling import place_object, topologies_of
+from closeknit.dialects.compiling import topologies_of
 from closeknit.dialects.core.allocated import as_resources
 from closeknit.dialects.core.node_amounts import node_of
 from closeknit.dialects.core.pods import Stage, read_pod
@@ -25,7 +25,7 @@ from closeknit.dialects.kai import KAI
 from closeknit.dialects.kubernetes import KUBERNETES
 from closeknit.dialects.lone_pods import LONE_PODS, SCHEDULERS
 from closeknit.dialects.ownership import CLAIM, Claim, held, indexes_of, pod_of
-from closeknit.dialects.store.objects import Stored, Unreadable
+from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Entry, Store
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
@@ -34,14 +34,15 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import Problem
-from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 from closeknit.live.entries import entry_of, safely
 from closeknit.scheduler.beliefs import Beliefs
 from closeknit.scheduler.changes import Change
+from closeknit.scheduler.holder_names import HolderNames
 from closeknit.scheduler.promised_places import ADMITTED, PromisedPlaces, places_given
 from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
+from closeknit.scheduler.units import Units
 
 FAMILIES: tuple[Family, ...] = (KAI, KUBERNETES, LONE_PODS, ADMITTED)
 """The families whose workloads are scheduled, and those that keep places for pods to come."""
@@ -67,24 +68,11 @@ class ClusterState:
         self._store = Store(indexes)
         self.view = View(self._store, families, schedulers=schedulers)
         self._schedulers = schedulers
-        self._families = {family.name: family for family in families}
-        self._apart = frozenset(each.name for each in families[1:] if each.owner_of is not None)
-        """Families whose names are told apart from those of the first."""
+        self._names = HolderNames(families)
+        self._units = Units(self._store, self.view, families, self._names, self._renew_pod)
         self._kept: dict[str, Topology] = {}
         self._tracked = TrackedEngine()
         self._promised = PromisedPlaces(self._tracked)
-        self._asking: dict[type[Any], list[Family]] = {}
-        """By wire type, the families whose objects of this type may be units."""
-        for family in families:
-            for shape in family.compile:
-                self._asking.setdefault(shape, []).append(family)
-        self._always = {kind.shape for family in families for kind in family.kinds if kind.workload}
-        """The wire types whose objects are units even where they cannot be read."""
-        self._new: dict[tuple[Family, Key], None] = {}
-        self._made: dict[tuple[Family, Key], tuple[Workload, ...]] = {}
-        self._broken: dict[tuple[Family, Key], None] = {}
-        """What could not be compiled for a mistake of ours; it is tried again at every look."""
-        self._units: dict[Key, Workload] = {}
         self._said: dict[Key, Stored[core_v1.Pod]] = {}
         """Of pods that are assumed to be bound, what the server says of them."""
         self._told: list[Key] = []
@@ -118,7 +106,12 @@ class ClusterState:
     @property
     def units(self) -> Mapping[Key, Workload]:
         """Everything to schedule, as of the last call of ``news``."""
-        return self._units
+        return self._units.by_key
+
+    @property
+    def postponed(self) -> bool:
+        """Whether the last call of ``news`` has passed over units that have changed."""
+        return self._units.postponed
 
     @property
     def problems(self) -> Mapping[Key | str, tuple[Problem, ...]]:
@@ -148,6 +141,10 @@ class ClusterState:
     def is_assumed(self, key: Key) -> bool:
         """Whether a pod is believed to have a node of which the server has not told."""
         return key in self._said
+
+    def holder(self, unit: Workload) -> str:
+        """Under which name the pods of a unit hold something."""
+        return self._names.of_unit(unit)
 
     def holdings(self, pods: Sequence[Key]) -> list[Holding]:
         """What these pods hold."""
@@ -196,11 +193,11 @@ class ClusterState:
             self._promised.set_pod(key, None)
         elif entry.shape is wire.Workload:
             self._promised.give(key, {})
-        for family in self._asking.get(entry.shape, ()):
-            self._new[family, key] = None
+        for family in self._units.asked_by(entry.shape):
+            self._units.look_at(family, key)
             # Its pods have nobody to speak for them any more, which is for each of them to say.
             for pod in self._store.found(CLAIM, Claim(key, family.name)):
-                self._new[LONE_PODS, pod] = None
+                self._units.look_at(LONE_PODS, pod)
 
     def assume(self, pod: Key, node: str) -> None:
         """Believe that a pod is bound there, until the server says otherwise or it is forgotten."""
@@ -232,24 +229,23 @@ class ClusterState:
 
     def _put(self, entry: Entry) -> None:
         key, known = entry.key, self._store.get(entry.key)
-        if known == entry:
+        if not self.view.put(entry):
             return
-        self.view.put(entry)
         if entry.shape is core_v1.Node:
             self._tracked.set_node(key.name, self.view.derive(node_of, key))
         elif entry.shape is core_v1.Pod:
             self._tracked.set_pod(key, self._holding(entry) if isinstance(entry, Stored) else None)
             self._promised.set_pod(key, entry if isinstance(entry, Stored) else None)
             if isinstance(entry, Stored) and self._may_be_alone(entry):
-                self._new[LONE_PODS, key] = None
+                self._units.look_at(LONE_PODS, key)
         else:
             if entry.shape is wire.Workload and known is None:
                 self._promised.give(key, self.view.derive(places_given, key))
-            for family in self._asking.get(entry.shape, ()):
+            for family in self._units.asked_by(entry.shape):
                 # What was compiled before is stale by itself when the object changes.
                 readable = isinstance(entry, Stored) and isinstance(known, Stored)
-                if not readable or (family, key) not in self._made:
-                    self._new[family, key] = None
+                if not readable or not self._units.is_known(family, key):
+                    self._units.look_at(family, key)
 
     def _may_be_alone(self, pod: Stored[core_v1.Pod]) -> bool:
         """Whether a pod waits and no group speaks for it; it is stale by itself when that changes."""
@@ -257,7 +253,7 @@ class ClusterState:
         if (
             spec.node_name
             or spec.scheduler_name not in self._schedulers
-            or (LONE_PODS, pod.key) in self._made
+            or self._units.is_known(LONE_PODS, pod.key)
         ):
             return False
         return not any(
@@ -274,7 +270,7 @@ class ClusterState:
         read = self.view.derive(pod_of, pod.key) if claim.family else read_pod(pod)
         if read is None or read.problems or read.stage not in (Stage.RUNNING, Stage.LEAVING):
             return None
-        holder = self._named(claim.family, claim.holder)
+        holder = self._names.of_pod(pod.key, claim)
         if not read.shape.claims and not any(rule.selector.within for rule in read.shape.neighbour.rules):
             return read.holding(holder)
         holding = replace(self.view.derive(held, pod.key), workload=holder)
@@ -287,47 +283,38 @@ class ClusterState:
 
     def is_stale(self, unit: Workload) -> bool:
         """Whether something that a unit is made of has changed since the last call of ``news``."""
-        family = self._families[unit.dialect]
-        return (family, unit.key) in self._new or self.view.is_stale(place_object, family, unit.key)
+        return self._units.is_stale(unit)
 
     def told(self) -> list[Key]:
         """Pods that were assumed to be bound, and of which the server has told since the last call."""
         found, self._told = self._told, []
         return found
 
-    def news(self, is_binding: Callable[[Key], bool] = lambda _: False) -> News:
+    def news(self, is_binding: Callable[[Key], bool] = lambda _: False, *, hurried: bool = False) -> News:
         """Bring units and engine up to date; what is different since the last call.
 
         Units whose pods are being bound stay as they were until that is settled: what changes about them
-        meanwhile is mostly our own doing, and they are not decided before.
+        meanwhile is mostly our own doing, and they are not decided before. In a ``hurried`` look, units that
+        still have too few pods stay as they were for a while, too.
         """
         self._tracked.set_topologies(self._topologies())
         self.renew_nodes()
         for (key,) in list(self.view.stale(places_given)):
             self._promised.give(key, self.view.derive(places_given, key))
-        units: dict[Key, Workload | None] = {}
-        looked_at = dict.fromkeys([*self._new, *self._broken, *self.view.stale(place_object)])
-        self._new, self._broken = {}, {}
-        for family, key in looked_at:
-            made = self._made.get((family, key), ())
-            if (
-                made
-                and self._store.get(key) is not None
-                and all(is_binding(unit.object.key) for unit in made)
-            ):
-                self._new[family, key] = None
-            else:
-                self._renew(family, key, units)
+        units = self._units.renewed(is_binding, hurried=hurried)
         return News(self._tracked.changes(), units)
 
     def renew_nodes(self) -> None:
         """Bring what nodes offer up to date, and what pods hold by their claims."""
         for (key,) in list(self.view.stale(held)):
             self.view.derive(held, key)
-            pod = self.pod(key)
-            self._tracked.set_pod(key, self._holding(pod) if pod is not None else None)
+            self._renew_pod(key)
         for (node,) in list(self.view.stale(node_of)):
             self._tracked.set_node(node.name, self.view.derive(node_of, node))
+
+    def _renew_pod(self, key: Key) -> None:
+        pod = self.pod(key)
+        self._tracked.set_pod(key, self._holding(pod) if pod is not None else None)
 
     def _topologies(self) -> Iterator[Topology]:
         """The topologies of all families, under names of their own.
@@ -335,53 +322,11 @@ class ClusterState:
         A topology that comes and goes with its workloads stays, because the engine is made anew for each.
         """
         yield from self.view.derive(topologies_of, KAI.name).values()
-        for name in self._apart:
-            for each in self.view.derive(self._families[name].topologies).topologies.values():
-                own = self._named(name, each.name)
+        for name, family in self._names.apart.items():
+            for each in self.view.derive(family.topologies).topologies.values():
+                own = self._names.of_family(name, each.name)
                 self._kept[own] = replace(each, name=own)
         yield from self._kept.values()
-
-    def _told_apart(self, unit: Workload) -> Workload:
-        request = unit.request
-        if request is None:
-            return unit
-        topology = self._named(unit.dialect, request.topology) if request.topology is not None else None
-        named = replace(request, name=self._named(unit.dialect, request.name), topology=topology)
-        return replace(unit, request=named)
-
-    def _named(self, family: str, name: str) -> str:
-        """A name that no other family has; no name of an object holds a space."""
-        return f"{family} {name}" if family in self._apart else name
-
-    def _renew(self, family: Family, key: Key, units: dict[Key, Workload | None]) -> None:
-        made = self._compiled(family, key)
-        before = self._made.pop((family, key), ())
-        if made or self._store.get(key) is not None:
-            self._made[family, key] = made
-        if before == made:
-            return
-        for gone in before:
-            del self._units[gone.object.key]
-            units[gone.object.key] = None
-        for each in made:
-            self._units[each.object.key] = each
-            units[each.object.key] = each
-
-    def _compiled(self, family: Family, key: Key) -> tuple[Workload, ...]:
-        entry = self._store.get(key)
-        if entry is None:
-            return ()
-        if isinstance(entry, Unreadable):
-            if entry.shape not in self._always:
-                return ()
-            return (Workload(entry.object, family.name, None, entry.problems, maker=key),)
-        try:
-            made = self.view.derive(place_object, family, key)
-            return tuple(map(self._told_apart, made)) if family.name in self._apart else made
-        except Exception as error:  # noqa: BLE001 (one object that breaks a rule of ours must not stop the others)
-            self._broken[family, key] = None
-            problem = sentences.NOT_UNDERSTOOD.at((), kind=key.kind, error=f"{type(error).__name__}: {error}")
-            return (Workload(entry.object, family.name, None, (problem,), maker=key),)
 
 
 def _without_details(pod: Stored[core_v1.Pod]) -> Stored[core_v1.Pod]:

@@ -86,13 +86,15 @@ class Core:
 
     # ----------------------------------------------------------------------------------------- looking
 
-    def look(self, now: float) -> None:
-        """Take in what has changed."""
+    def look(self, now: float, *, hurried: bool = False) -> None:
+        """Take in what has changed; in a ``hurried`` look, what can wait is left for the next one."""
         self.counters.looks += 1
         self.acting.told(self.state.told())
         if self.acting.deadlines:
             self.acting.look_at_volumes(now)
-        news = self.state.news(self.acting.is_binding)
+        news = self.state.news(self.acting.is_binding, hurried=hurried)
+        if self.state.postponed:
+            self._wake()
         again = dict.fromkeys(
             [*news.units, *self._set_aside, *self.acting.left(), *self._refusals.deadlines.take(now)]
         )

@@ -123,15 +123,17 @@ class Scheduler:
     async def _work(self, listening: Listening) -> None:
         await listening.synced()
         self._wake.set()
+        told = 0
         while self._stop_by is None or (len(self.acting) and self._clock.monotonic() < self._stop_by):
             await asyncio.sleep(0)
             if self._stop_by is not None or not self.core.ready(self._clock.monotonic()):
                 await self._awake()
-                many = listening.told >= _MANY
+                # Where many came before the last look, many come now: answers to calls only wake it earlier.
+                many = max(told, listening.told) >= _MANY
                 await self._clock.sleep(self.settings.gather_many if many else self.settings.gather)
-            listening.told = 0
+            told, listening.told = listening.told, 0
             self._wake.clear()
-            self._look()
+            self._look(hurried=told >= _MANY)
             if self._stop_by is None:
                 await self._decide_unless_behind()
                 self.core.release_overdue(self._clock.monotonic())
@@ -155,11 +157,11 @@ class Scheduler:
         self._answers.append(answered)
         self._wake.set()
 
-    def _look(self) -> None:
+    def _look(self, *, hurried: bool) -> None:
         answers, self._answers = self._answers, []
         for answered in answers:
             self.acting.answered(answered)
-        self.core.look(self._clock.monotonic())
+        self.core.look(self._clock.monotonic(), hurried=hurried)
 
     async def _decide_unless_behind(self) -> None:
         """Decide who waits, unless changes of nodes or pods may have been missed: the next look is soon.

@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
 from closeknit.dialects import group_of
+from closeknit.hub.neighbours import Apart, Near, Spread
 from closeknit.hub.outcome import (
     Assignment,
     Change,
@@ -21,6 +22,7 @@ from closeknit.hub.outcome import (
     LevelChange,
     Placed,
     Relaxation,
+    RuleReach,
     Shortfall,
     Undecided,
     Unplaceable,
@@ -30,7 +32,7 @@ from closeknit.hub.problems import Problem
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
 from closeknit.scheduler.planning import Verdict
-from closeknit.scheduler.wording import known_as
+from closeknit.scheduler.wording import known_as, rule_reaches
 
 Json: TypeAlias = dict[str, Any]
 
@@ -67,6 +69,9 @@ def outcome(verdict: Verdict) -> Json:
             entry["groups"] = [_group(each, root) for each in decided.groups]
             entry["proven"] = decided.proven
             entry["wishes"] = _wishes(decided.wishes, verdict.topology)
+            if decided.rules:
+                entry["wishes"]["rules"] = decided.wishes.rules
+                entry["preferredRules"] = [_rule(each) for each in rule_reaches(decided)]
         case Unplaceable() | Undecided():
             entry["shortfalls"] = [shortfall(each, verdict.workload.request) for each in decided.shortfalls]
         case None:
@@ -105,6 +110,17 @@ def _group(group: GroupReach, root: str | None) -> Json:
     entry: Json = {**plain(group), "parent": None if group.parent == root else group.parent}
     del entry["pods"]
     return entry
+
+
+def _rule(reached: RuleReach) -> Json:
+    rule = reached.rule
+    return {
+        "podSet": reached.pod_set,
+        "rule": {Near: "affinity", Apart: "antiAffinity", Spread: "spread"}[type(rule)],
+        "key": rule.keys[0] if isinstance(rule, Near) else rule.key,
+        "pods": reached.pods,
+        "kept": reached.kept,
+    }
 
 
 def _wishes(wishes: Wishes, topology: Topology | None) -> Json:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from closeknit.dialects.core.allocating import FINALIZER, letting_go, reserving
 from closeknit.dialects.core.binding_volumes import (
     Preparation,
     VolumeBinding,
@@ -17,6 +16,7 @@ from closeknit.dialects.core.binding_volumes import (
     selecting_node,
     taking_back,
 )
+from closeknit.dialects.core.reserving import FINALIZER, letting_go, reserving
 from closeknit.kube.errors import ConflictError
 from closeknit.kube.port import KubernetesApi, MergePatch, Object, StrategicMergePatch
 from closeknit.kube.resources import Resource

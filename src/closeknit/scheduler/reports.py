@@ -6,7 +6,7 @@ Two reports that are equal say the same, so that who writes them can tell whethe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeAlias
@@ -142,9 +142,14 @@ def _told(verdict: Verdict) -> tuple[State, tuple[Reason, ...]]:
             return State.UNSCHEDULABLE, tuple(_shortfalls(outcome, verdict.workload.request))
         case None:
             words = _joined(verdict.problems)
-            awaiting = all(problem.code in _AWAITING for problem in verdict.problems)
+            awaiting = only_awaits_pods(verdict.problems)
             state = State.NOT_READY if awaiting else State.UNSCHEDULABLE
             return state, (Reason("NotReady" if awaiting else "Invalid", words, words),)
+
+
+def only_awaits_pods(problems: Iterable[Problem]) -> bool:
+    """Whether nothing is wrong with a unit but that pods which must run do not exist yet."""
+    return all(problem.code in _AWAITING for problem in problems)
 
 
 def _planned(plan: Displacement) -> str:

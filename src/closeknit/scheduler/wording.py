@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from closeknit.dialects import group_of
 from closeknit.hub import quantities, quota
 from closeknit.hub.drawing import HOSTNAME
+from closeknit.hub.neighbours import Apart, Near, PodRule, Spread
 from closeknit.hub.outcome import (
     Assignment,
     Choice,
@@ -23,6 +24,7 @@ from closeknit.hub.outcome import (
     LevelChange,
     Placed,
     Relaxation,
+    RuleReach,
     Shortfall,
 )
 from closeknit.hub.request import Group, Request
@@ -278,6 +280,7 @@ def wishes(placed: Placed, topology: Topology | None) -> Iterator[str]:
             yield f"The preferences for {printable(level)} are missed by a distance of {distance} in all."
         elif level in wished:
             yield f"Every preference for {printable(level)} is met."
+    yield from map(_rule_reach, rule_reaches(placed))
     used = [
         f"{number} of {printable(level)}"
         for level, number in zip(levels, placed.wishes.domains, strict=False)
@@ -290,6 +293,26 @@ def wishes(placed: Placed, topology: Topology | None) -> Iterator[str]:
         yield "No placement does better on these points."
     else:
         yield "Not proven optimal: the search budget ended before every better placement was ruled out."
+
+
+def rule_reaches(placed: Placed) -> list[RuleReach]:
+    """For how many pods preferred rules are kept, by what the user wrote: pod sets of one group together."""
+    found: dict[tuple[str, PodRule], RuleReach] = {}
+    for each in placed.rules:
+        key = (group_of(each.pod_set), each.rule)
+        before = found.get(key, RuleReach(*key, 0, 0))
+        found[key] = RuleReach(*key, before.pods + each.pods, before.kept + each.kept)
+    return list(found.values())
+
+
+def _rule_reach(reached: RuleReach) -> str:
+    rule, kept = reached.rule, reached.kept
+    key = printable(rule.keys[0] if isinstance(rule, Near) else rule.key)
+    what = {Near: "affinity", Apart: "anti-affinity", Spread: "spreading"}[type(rule)]
+    number = f"all {reached.pods} pods" if kept == reached.pods else f"{kept} of {reached.pods} pods"
+    if reached.pods == 1:
+        number = "its pod" if kept else "no pod"
+    return f"The preferred {what} of {printable(reached.pod_set)} by {key} is kept for {number}."
 
 
 def pods_by_node(assignments: Iterable[Assignment]) -> dict[str, list[Assignment]]:

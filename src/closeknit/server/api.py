@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from closeknit.dialects import group_of
-from closeknit.hub.problems import nearest
+from closeknit.hub.nearest import nearest
 from closeknit.hub.request import Group, PodSet
 from closeknit.hub.workload import Workload
 from closeknit.server.documents import (

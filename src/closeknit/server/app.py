@@ -29,6 +29,12 @@ _COSTLY = (4.0, 12.0)
 """How often a client may ask the engine in a second, and how often at once."""
 _USUAL = (50.0, 200.0)
 _TITLES = {401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed", 413: "Content Too Large"}
+_DETAILS = {
+    404: "There is no such address. /openapi.json lists those that there are.",
+    405: "Nothing can be changed here. Read with GET, or ask /api/v1/plan with POST.",
+    413: f"A body may have {LARGEST_BODY} bytes. For more, use closeknit plan --context NAME -f FILE.",
+}
+"""What may be done instead; other refusals say so themselves."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -104,8 +110,9 @@ class MapServer:
             if error.status < 400:
                 raise
             title = _TITLES.get(error.status, error.reason or "Refused")
+            detail = _DETAILS.get(error.status, f"{title}.")
             response = _problem(
-                ProblemDocument(type="about:blank", title=title, status=error.status, detail=f"{title}.")
+                ProblemDocument(type="about:blank", title=title, status=error.status, detail=detail)
             )
             if allow := error.headers.get("Allow"):
                 response.headers["Allow"] = allow

@@ -66,7 +66,7 @@ class WorkloadRow(Document, frozen=True, kw_only=True, omit_defaults=True):
     foreign: bool = False
     """Whether it only holds resources, and others schedule it."""
     state: str = "running"
-    """``running``, ``pending`` or ``invalid``."""
+    """``running``, ``pending``, ``incomplete`` (pods that must run do not exist yet) or ``invalid``."""
     pods: int = 0
     """How many it has on nodes."""
     open: int = 0

@@ -8,6 +8,7 @@ import time
 from random import Random
 
 from closeknit.dialects import DIALECTS
+from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.port import KubernetesApi
 from closeknit.live.following import Following, kinds_read
@@ -33,12 +34,14 @@ class MapInstance:
         access: Access | None = None,
         tls: ssl.SSLContext | None = None,
         following: Following | None = None,
+        schedulers: frozenset[str] = SCHEDULERS,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
+        """``schedulers``: single pods that name one of these are workloads; those of others use nodes."""
         self._kinds = kinds_read(DIALECTS)
         self._own = following is None
         self._following = following or Following(api, self._kinds, clock=clock, random=random)
-        self.state = ClusterState(SHOWN_FAMILIES)
+        self.state = ClusterState(SHOWN_FAMILIES, schedulers)
         self.live = LiveMap(self.state, time=time.time, generation=int(time.time()))
         self.server = MapServer(self.live, host=host, port=port, access=access, tls=tls)
 

@@ -14,6 +14,7 @@ from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
 from closeknit.scheduler.promised_places import ADMITTED
+from closeknit.scheduler.reports import only_awaits_pods
 from closeknit.server.announced import Announced
 from closeknit.server.documents import (
     Holdings,
@@ -99,9 +100,7 @@ class LiveMap:
             del self._units[before]
             self._touched.add(before)
         if unit is not None:
-            # Without a request nothing says under which name it would hold something.
-            name = unit.request.name if unit.request is not None else holder_of(key)
-            self._names[key] = name
+            name = self._names[key] = self.state.holder(unit)
             self._units[name] = unit
             self._touched.add(name)
 
@@ -146,7 +145,11 @@ class LiveMap:
             return WorkloadRow(id=number, name=own, namespace=namespace, kind=kind, foreign=True, pods=pods)
         request = unit.request
         still_open = sum(each.open for each in request.root.pod_sets()) if request is not None else 0
-        state = "invalid" if unit.problems or request is None else "pending" if still_open else "running"
+        if unit.problems or request is None:
+            awaits = bool(unit.problems) and only_awaits_pods(unit.problems)
+            state = "incomplete" if awaits else "invalid"
+        else:
+            state = "pending" if still_open else "running"
         return WorkloadRow(
             id=number,
             name=unit.object.name,
@@ -156,8 +159,7 @@ class LiveMap:
             queue=unit.accounts[0].name[-1].rpartition(" ")[2] if unit.accounts else "",
             priority=unit.priority,
             state=state,
-            # Pods that do not name their PodGroup hold what they use in the name of their controller.
-            pods=pods or len(unit.running),
+            pods=pods,
             open=still_open,
             made_for=list(self._makers(unit)),
         )
@@ -308,8 +310,3 @@ class LiveMap:
             if pod is not None:
                 found[running.name] = pod.content.spec.node_name
         return found
-
-
-def holder_of(key: Key) -> str:
-    """The name under which an object without a request is listed; no holder has such a name."""
-    return f"{key.namespace}/{key.kind} {key.name}"

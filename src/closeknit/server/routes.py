@@ -22,7 +22,7 @@ from closeknit.server.documents import (
 
 ROOT = "/api/v1"
 MOST_ITEMS = 10_000
-STATES = ("running", "pending", "invalid")
+STATES = ("running", "pending", "incomplete", "invalid")
 
 
 @dataclass(frozen=True, slots=True)

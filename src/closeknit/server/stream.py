@@ -15,7 +15,7 @@ from closeknit.server.documents import Reset
 from closeknit.server.live_map import LiveMap
 
 MOST_READERS = 1_000
-_PAUSE = 0.2
+_PAUSE = 0.5
 """Seconds between two updates, so that a storm of changes makes few messages."""
 _KEEP_ALIVE = 15.0
 

@@ -9,7 +9,9 @@ from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import GroupReach, Placed
 from closeknit.hub.request import Group, Request
 from closeknit.hub.topology import DomainPath
-from closeknit.testing.meaning import Scene, Spread, broken, new_pods, nodes_of, wishes_of
+from closeknit.testing.meaning import broken, new_pods, nodes_of, wishes_of
+from closeknit.testing.neighbour_meaning import rule_reaches
+from closeknit.testing.scene import Scene, Spread
 
 
 def violations(cluster: Cluster, request: Request, placed: Placed) -> list[str]:
@@ -28,6 +30,8 @@ def violations(cluster: Cluster, request: Request, placed: Placed) -> list[str]:
     found.extend(_reported_groups(scene, spread, placed))
     if placed.wishes != (true := wishes_of(scene, spread)):
         found.append(f"the wishes are {true}, but {placed.wishes} are reported")
+    if placed.rules != (kept := tuple(rule_reaches(scene, spread))):
+        found.append(f"preferred rules are kept like {kept}, but {placed.rules} is reported")
     return found
 
 

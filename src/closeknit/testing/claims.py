@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from closeknit.hub.nodes import Node
 from closeknit.hub.request import Request
-from closeknit.testing.meaning import Spread
+from closeknit.testing.scene import Spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class Need:
     memory: int = 0
     """The least that will do."""
     tolerates: bool = False
+    or_else: tuple[Need, ...] = ()
+    """What will do as well."""
 
     def accepts(self, device: Device) -> bool:
         """Whether a device will do."""
@@ -102,19 +104,21 @@ def broken_claims(
 
 def handed_out(devices: Sequence[Device], needs: Sequence[Need]) -> bool:
     """Whether every need can be given devices of its own: every way is tried."""
-    wanted = sorted((need for need in needs for _ in range(need.count)), key=repr)
-    dead_ends: set[tuple[int, tuple[Device, ...]]] = set()
+    wanted = sorted(needs, key=repr)
+    dead_ends: set[tuple[int, Need | None, int, tuple[Device, ...]]] = set()
 
-    def rest(at: int, left: tuple[Device, ...]) -> bool:
-        if at == len(wanted):
-            return True
-        if (at, left) in dead_ends or len(left) < len(wanted) - at:
+    def rest(at: int, need: Need | None, missing: int, left: tuple[Device, ...]) -> bool:
+        if not missing:
+            return at == len(wanted) or any(
+                rest(at + 1, each, each.count, left) for each in (wanted[at], *wanted[at].or_else)
+            )
+        if need is None or (at, need, missing, left) in dead_ends or len(left) < missing:
             return False
-        for device in dict.fromkeys(each for each in left if wanted[at].accepts(each)):
+        for device in dict.fromkeys(each for each in left if need.accepts(each)):
             i = left.index(device)
-            if rest(at + 1, (*left[:i], *left[i + 1 :])):
+            if rest(at, need, missing - 1, (*left[:i], *left[i + 1 :])):
                 return True
-        dead_ends.add((at, left))
+        dead_ends.add((at, need, missing, left))
         return False
 
-    return rest(0, tuple(sorted(devices, key=repr)))
+    return rest(0, None, 0, tuple(sorted(devices, key=repr)))

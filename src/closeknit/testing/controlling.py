@@ -20,6 +20,7 @@ from closeknit.controllers.operators import OPERATORS
 from closeknit.controllers.runtime.controller import Operator
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.dialects.store.store import Entry
+from closeknit.dialects.store.view import View
 from closeknit.installation.privileges import Component
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.embedded.cluster import EmbeddedCluster
@@ -102,6 +103,14 @@ class Controlled:
     def writes(self) -> list[str]:
         """Each write of the controllers: what was done to whom; events are told by others."""
         return [each for each in (*self.api.writes, *self._successor.writes) if "Event" not in each]
+
+    @property
+    def view(self) -> View | None:
+        """What the controllers know of the cluster; None while they do not work."""
+        for each in self._instances:
+            if isinstance(each, Controllers) and each.loop is not None:
+                return each.loop.state.view
+        return None
 
     async def create(self, *objects: Mapping[str, Any]) -> None:
         """Make objects, one after the other."""

@@ -18,17 +18,9 @@ from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.testing.claims import NOTHING, Claims
 from closeknit.testing.drawings import free
-from closeknit.testing.meaning import (
-    Place,
-    Scene,
-    Spread,
-    accepts,
-    meet,
-    order,
-    ports_held,
-    wishes_of,
-)
+from closeknit.testing.meaning import meet, order, ports_held, wishes_of
 from closeknit.testing.oracle_rules import Linear, Literal, NeighbourRules, PodCounts, add_claims
+from closeknit.testing.scene import Place, Scene, Spread, accepts
 
 
 def feasible(cluster: Cluster, request: Request, claims: Claims = NOTHING) -> bool:
@@ -87,7 +79,8 @@ class _Model:
         self._domain_uses: dict[tuple[str, int], dict[Place, Literal]] = {}
         self._add_required()
         pods = PodCounts(scene, self._model, self._true, self._counts)
-        NeighbourRules(pods).add()
+        self._neighbours = NeighbourRules(pods)
+        self._neighbours.add()
         add_claims(pods, claims)
 
     def solution(self) -> Spread | None:
@@ -270,7 +263,7 @@ class _Model:
         return bool(choices)
 
     def _wishes(self) -> tuple[list[Linear], list[int]]:
-        """Wishes 1 to 3 in the order of ``meaning.order``, each with a value it cannot go below.
+        """Wishes 1 to 4 in the order of ``meaning.order``, each with a value it cannot go below.
 
         The solver may count more than there is, never less, so that asking for
         less than some value finds a placement exactly where there is one.
@@ -286,6 +279,8 @@ class _Model:
                 distances[level].append(self._distance(group, level))
         wishes.extend(sum(distances[level]) for level in range(len(self._scene.labels)))
         least.extend(0 for _ in self._scene.labels)
+        wishes.append(self._neighbours.preferred())
+        least.append(0)
         root = self._request.root
         running = {node for pods in pod_sets for node in pods.bound}
         must = bool(running) or self._needs_pod(root)

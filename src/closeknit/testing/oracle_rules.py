@@ -5,16 +5,24 @@ Both are stated over the pods that each node gets of each pod set, and over noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ortools.sat.python import cp_model
 
-from closeknit.hub.neighbours import Apart, Near, Spread, binding
+from closeknit.hub.neighbours import Apart, Near, PodRule, Spread, binding
 from closeknit.hub.request import PodSet
 from closeknit.testing.claims import Claims
-from closeknit.testing.meaning import Scene, company, counted_nodes, domains_of, running_pods
+from closeknit.testing.neighbour_meaning import (
+    company,
+    counted_nodes,
+    domains_of,
+    preferred_rules,
+    running_pods,
+    weight,
+)
+from closeknit.testing.scene import Scene
 
 # OR-Tools ships no types: a truth value, a whole number, or a sum of them.
 Literal: TypeAlias = Any
@@ -163,6 +171,72 @@ class NeighbourRules:
         for nodes, total in zip(domains, totals, strict=True):
             there = self._there(pods, nodes)
             self._model.add(total - least <= rule.skew).only_enforce_if(there)
+
+    def preferred(self) -> Linear:
+        """How far new pods are from preferred rules among them, by weight; never less than it is."""
+        alike: dict[tuple[PodRule, bool, frozenset[str]], list[PodSet]] = {}
+        for pods, rule in preferred_rules(self._scene):
+            nodes = counted_nodes(self._scene, pods, rule) if isinstance(rule, Spread) else self._scene.nodes
+            alike.setdefault((rule, pods.neighbour.selected(rule.selector), frozenset(nodes)), []).append(
+                pods
+            )
+        return self._pods.total(
+            weight(rule) * distance
+            for (rule, mutual, nodes), sets in alike.items()
+            for distance in self._distances(sets, rule, nodes, mutual=mutual)
+        )
+
+    def _distances(
+        self, sets: list[PodSet], rule: PodRule, counted: frozenset[str], *, mutual: bool
+    ) -> Iterator[Linear]:
+        """Parts of how far new pods of sets with one preferred rule are from keeping it, all together.
+
+        ``counted`` are the nodes that count for it; ``mutual`` says whether it selects these pods themselves.
+        """
+        running = running_pods(self._scene.cluster, rule.selector)
+        others = [each for each in self._pod_sets if each.neighbour.selected(rule.selector)]
+        by_value = domains_of(self._scene, rule.keys[0] if isinstance(rule, Near) else rule.key).values()
+        domains = [inside for nodes in by_value if (inside := [node for node in nodes if node in counted])]
+        most, asked = sum(running.values()) + sum(p.open for p in others), sum(p.open for p in sets)
+        totals = [
+            sum(running.get(node, 0) for node in nodes) + self._pods.inside(others, nodes)
+            for nodes in domains
+        ]
+        least: Linear = 0
+        if isinstance(rule, Spread) and (rule.min_domains is None or len(domains) >= rule.min_domains):
+            least = self._model.new_int_var(0, most, "")
+            for total in totals:
+                self._model.add(least <= total)
+        for nodes, total in zip(domains, totals, strict=True):
+            mine = self._pods.inside(sets, nodes)
+            if isinstance(rule, Near):
+                lonely = self._model.new_int_var(0, asked, "")
+                hosted = self._model.new_bool_var("")
+                self._model.add(total >= 1 + mutual).only_enforce_if(hosted)
+                self._model.add(lonely >= mine).only_enforce_if(hosted.negated())
+                yield lonely
+                continue
+            if isinstance(rule, Apart) and mutual and len(sets) == len(others):
+                # The square of a number lies above all its tangents, and is on one at each whole number.
+                square = self._model.new_int_var(0, asked * asked, "")
+                for number in range(asked):
+                    self._model.add(square >= (2 * number + 1) * mine - number * (number + 1))
+                yield square + (sum(running.get(node, 0) for node in nodes) - 1) * mine
+                continue
+            excess = self._model.new_int_var(0, most, "")
+            self._model.add(
+                excess >= total - (least + rule.skew if isinstance(rule, Spread) else int(mutual))
+            )
+            # With so many pods of the sets or more, each of them pays at least the excess.
+            for number in range(1, asked + 1):
+                as_many = self._model.new_bool_var("")
+                paid = self._model.new_int_var(0, most, "")
+                self._model.add(mine <= number - 1).only_enforce_if(as_many.negated())
+                self._model.add(paid >= excess).only_enforce_if(as_many)
+                yield paid
+        if not isinstance(rule, Apart):
+            within = {node for nodes in domains for node in nodes}
+            yield self._pods.inside(sets, set(self._scene.nodes) - within)
 
     def _there(self, pods: PodSet, nodes: Iterable[str]) -> Literal:
         """A truth value that is true where a pod set has new pods on these nodes."""

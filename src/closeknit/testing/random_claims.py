@@ -53,6 +53,7 @@ def random_claims(rng: Random, cluster: Cluster, request: Request) -> Claims:
         for node in cluster.nodes:
             devices[node.name] = tuple(_device(rng) for _ in range(rng.randint(most // 2, most)))
         several = [_need(rng) for _ in range(rng.choice((1, 2, 3)))]
+        devices, several = _with_alternatives(_fork(rng), devices, several)
         for name in chosen:
             needs[name] = tuple(rng.sample(several, min(len(several), rng.choice((1, 1, 2)))))
     if kinds != "devices":
@@ -62,6 +63,36 @@ def random_claims(rng: Random, cluster: Cluster, request: Request) -> Claims:
         for name in chosen:
             volumes[name] = tuple(_volume(rng, cluster) for _ in range(rng.choice((1, 1, 2))))
     return Claims(devices, needs, volumes, limits)
+
+
+def _fork(rng: Random) -> Random:
+    """Other dice that leave these as they are."""
+    made = Random()
+    made.setstate(rng.getstate())
+    return made
+
+
+def _with_alternatives(
+    rng: Random, devices: dict[str, tuple[Device, ...]], needs: list[Need]
+) -> tuple[dict[str, tuple[Device, ...]], list[Need]]:
+    """Some needs with alternatives: one device of any kind, or several of one where nodes have one kind."""
+    kind = rng.random()
+    if kind > 0.3:
+        return devices, needs
+    first, *others = rng.sample(_MODELS, rng.choice((2, 2, 3)))
+    if kind > 0.15:
+        memory = rng.choice((0, *_MEMORY))
+        either = tuple(replace(needs[0], count=1, model=each, memory=memory) for each in others)
+        return devices, [Need(1, first, or_else=either), *needs[1:]]
+    devices = {
+        node: tuple(replace(each, model=model) for each in own)
+        for node, own in devices.items()
+        for model in [rng.choice(_MODELS)]
+    }
+    counts = {each: rng.choice((1, 1, 2, 3)) for each in _MODELS}
+    either = tuple(Need(counts[each], each) for each in others)
+    alike = [replace(each, model=each.model or rng.choice(_MODELS)) for each in needs[1:]]
+    return devices, [Need(counts[first], first, or_else=either), *alike]
 
 
 def _device(rng: Random) -> Device:
@@ -110,8 +141,9 @@ def _references(claims: Claims, pods: PodSet) -> Iterator[Reference]:
     if pods.name in claims.needs:
         yield Reference("ResourceClaimTemplate", f"{pods.name}-devices")
     for i, each in enumerate(claims.volumes.get(pods.name, ())):
-        kind = "StorageClass" if each.attached else "PersistentVolumeClaim"
-        yield Reference(kind, f"{pods.name}-{i}")
+        name = f"{pods.name}-{i}"
+        template = f'{{"storageClassName":"{name}"}}' if each.attached else ""
+        yield Reference("PersistentVolumeClaim", "" if template else name, template)
 
 
 def _objects(claims: Claims) -> Iterator[Stored[Any]]:
@@ -169,6 +201,16 @@ def _slice(node: str, devices: Sequence[Device]) -> Stored[Any]:
 
 
 def _request(number: int, need: Need) -> Spec:
+    if not need.or_else:
+        return {"name": f"r{number}", "exactly": _asked(need)}
+    several = (need, *need.or_else)
+    return {
+        "name": f"r{number}",
+        "firstAvailable": [{"name": f"k{i}", **_asked(each)} for i, each in enumerate(several)],
+    }
+
+
+def _asked(need: Need) -> Spec:
     selectors = []
     if need.model is not None:
         selectors.append(f"device.attributes['{_DRIVER}'].model == '{need.model}'")
@@ -183,7 +225,7 @@ def _request(number: int, need: Need) -> Spec:
     }
     if need.tolerates:
         exactly["tolerations"] = [{"key": _TAINT["key"], "operator": "Exists"}]
-    return {"name": f"r{number}", "exactly": exactly}
+    return exactly
 
 
 def _volume_objects(name: str, volume: Volume) -> Iterator[Stored[Any]]:

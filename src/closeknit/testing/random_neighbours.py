@@ -12,8 +12,9 @@ from closeknit.hub.drawing import HOSTNAME
 from closeknit.hub.neighbours import Apart, Near, Neighbour, PodRule, PodSelector, Spread
 from closeknit.hub.nodes import Operator, Requirement
 from closeknit.hub.request import Request
-from closeknit.testing.meaning import Scene, broken_neighbours
+from closeknit.testing.neighbour_meaning import broken_neighbours
 from closeknit.testing.random_clusters import LEVELS, POOL
+from closeknit.testing.scene import Scene
 
 _APPS = ("api", "db", "web")
 
@@ -52,7 +53,17 @@ def with_neighbours(
         ]
         if own.random() < 0.3 or _kept(*_made(cluster, request, marked, seen), planted):
             others = marked
-    return _made(cluster, request, others, seen)
+    return _made(cluster, request, others, _preferring(Random(f"preferred {own.random()}"), seen, keys))
+
+
+def _preferring(rng: Random, seen: Mapping[str, Neighbour], keys: Sequence[str]) -> Mapping[str, Neighbour]:
+    """The same with more preferred rules, in some cases."""
+    made = dict(seen)
+    for _ in range(rng.choice((0, 0, 0, 1, 1, 2))):
+        rule = _rule(rng, keys, preferred=True)
+        for name in rng.sample(sorted(made), min(len(made), rng.choice((1, 1, 2, 9)))):
+            made[name] = replace(made[name], rules=(*made[name].rules, rule))
+    return made
 
 
 def _made(
@@ -79,14 +90,14 @@ def _neighbour(rng: Random) -> Neighbour:
     return Neighbour(rng.choice(("default", "default", "test")), (("app", rng.choice(_APPS)),))
 
 
-def _rule(rng: Random, keys: Sequence[str], *, apart: bool = False) -> PodRule:
+def _rule(rng: Random, keys: Sequence[str], *, apart: bool = False, preferred: bool = False) -> PodRule:
     namespaces = rng.choice((None, None, frozenset(["default"]), frozenset(["test"])))
     operator = rng.choice((Operator.IN, Operator.IN, Operator.IN, Operator.NOT_IN, Operator.EXISTS))
     values = () if operator is Operator.EXISTS else tuple(rng.sample(_APPS, rng.choice((1, 1, 2))))
     selector = PodSelector(namespaces, (Requirement("app", operator, values),))
     if rng.random() < 0.1:
         selector = PodSelector(namespaces)
-    weight = None if rng.random() < 0.9 else rng.randint(1, 100)
+    weight = None if rng.random() < 0.9 and not preferred else rng.randint(1, 100)
     kind = 0.0 if apart else rng.random()
     if kind < 0.45:
         return Apart(rng.choice((HOSTNAME, *keys)), selector, None if apart else weight)

@@ -18,7 +18,7 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.request import Request
 from closeknit.hub.resources import Resources
 from closeknit.testing.drawings import free
-from closeknit.testing.meaning import accepts, meet
+from closeknit.testing.meaning import meet
 from closeknit.testing.random_clusters import (
     TOPOLOGY,
     USUAL,
@@ -29,6 +29,7 @@ from closeknit.testing.random_clusters import (
 )
 from closeknit.testing.random_neighbours import with_neighbours
 from closeknit.testing.random_trees import Draft, Grower, request
+from closeknit.testing.scene import accepts
 
 WORKLOAD = "train"
 

@@ -16,7 +16,7 @@ from closeknit.kube.errors import NotFoundError
 from closeknit.testing.clock import HandClock
 from closeknit.testing.controlling import Controlled, controlling, crash_everywhere, definitions
 from closeknit.testing.faulty_api import Fault, FaultyApi
-from tests.unit.controllers.toy import TOY, queue
+from tests.unit.controllers.toy import LABELLED, TOY, queue
 
 
 async def levels(cluster: Controlled, name: str) -> list[str]:
@@ -53,6 +53,18 @@ async def test_a_field_that_is_no_longer_wanted_goes_away() -> None:
     async with controlling([TOY], queue("a", levels="zone.rack")) as cluster:
         await cluster.quiet()
         await cluster.patch("Queue", "a", {"metadata": {"labels": {"levels": "zone"}}})
+        await cluster.quiet()
+        assert await levels(cluster, "a") == ["zone"]
+
+
+async def test_an_object_is_looked_at_once_its_controller_looks_after_it_and_after_that_too() -> None:
+    async with controlling([LABELLED], queue("a"), queue("b", levels="zone")) as cluster:
+        await cluster.quiet()
+        assert await cluster.names("Topology") == ["b"]
+        await cluster.patch("Queue", "a", {"metadata": {"labels": {"levels": "rack"}}})
+        await cluster.quiet()
+        assert await levels(cluster, "a") == ["rack"]
+        await cluster.patch("Queue", "a", {"metadata": {"labels": {"levels": None}}})
         await cluster.quiet()
         assert await levels(cluster, "a") == ["zone"]
 

@@ -19,6 +19,7 @@ from closeknit.controllers.runtime.objects import (
 from closeknit.controllers.runtime.writes import NOTHING, Apply, Decision, Delete, SetStatus, Tell, Write
 from closeknit.dialects.family import Condition
 from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.store import Entry
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 
@@ -66,7 +67,13 @@ def decide(observed: Observed, now: datetime) -> Decision:
     )
 
 
+def is_labelled(entry: Entry) -> bool:
+    return isinstance(entry, Stored) and "levels" in entry.content.metadata.labels
+
+
 TOY = Operator("kai", (Controller("toy", Queue, observe, decide),))
+LABELLED = Operator("kai", (Controller("toy", Queue, observe, decide, looks_after=is_labelled),))
+"""The same for Queues that have the label, or have had it."""
 
 
 def queue(name: str, **labels: str) -> dict[str, Any]:

@@ -176,6 +176,24 @@ def test_requests_that_contradict_each_other_are_refused_and_not_assumed_away() 
     assert problems == ["coarser-level"]
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(
+            sets.pod_clique_set(sets.clique("a", domain="zone"), domain="rack"), id="a PodCliqueSet"
+        ),
+        pytest.param(
+            graphs.graph({"a": graphs.service(domain="zone")}, domain="rack"), id="a DynamoGraphDeployment"
+        ),
+    ],
+)
+def test_a_zone_within_a_rack_is_refused_though_no_topology_says_so(given: str) -> None:
+    problems, _ = codes(seen(given))
+
+    assert len(problems) == 1
+    assert "coarser" in problems[0] or "broader" in problems[0]
+
+
 def test_a_key_that_stands_twice_is_a_note_in_a_format_that_takes_the_last() -> None:
     task = "{name: t, image: i, command: [c], command: [d]}"
     workflow = f"workflow: {{name: w, resources: {{default: {{gpu: 1}}}}, tasks: [{task}]}}"

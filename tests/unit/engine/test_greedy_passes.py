@@ -14,8 +14,9 @@ from closeknit.hub.cluster import Cluster
 from closeknit.hub.request import Request
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
-from closeknit.testing.meaning import Scene, Spread, broken, new_pods
+from closeknit.testing.meaning import broken, new_pods
 from closeknit.testing.random_requests import random_instance
+from closeknit.testing.scene import Scene, Spread
 from tests.property.greedy import Greedy, random_asked, random_hosts
 
 CLUSTER = parse("""

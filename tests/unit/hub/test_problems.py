@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from closeknit.hub.nearest import nearest
 from closeknit.hub.problems import (
     Code,
     Field,
@@ -9,7 +10,6 @@ from closeknit.hub.problems import (
     OneOf,
     Range,
     between,
-    nearest,
     shown,
     suggestion,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from closeknit.dialects.core.kinds import KINDS
@@ -11,6 +13,7 @@ from closeknit.live.entries import entry_of
 
 _KINDS = {kind.kind: kind for kind in (*KINDS, *KAI.kinds)}
 GPU = "nvidia.com/gpu"
+SETS = "jobset.sigs.k8s.io/"
 
 
 def entry(obj: dict[str, Any]) -> Entry:
@@ -67,6 +70,28 @@ def pod(
     if on:
         spec["nodeName"] = on
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": phase}}
+
+
+def owned(
+    name: str, controller: str, labels: dict[str, str] | None = None, *, named: str = "", on: str = "n"
+) -> dict[str, Any]:
+    """A pod that a Job or a StatefulSet has made."""
+    kind, _, own = controller.partition(" ")
+    version = {"Job": "batch/v1", "StatefulSet": "apps/v1"}[kind]
+    made = pod(name, named, on=on, phase="Running" if on else "Pending")
+    made["metadata"]["labels"] = labels or {}
+    made["metadata"]["ownerReferences"] = [
+        {"apiVersion": version, "kind": kind, "name": own, "uid": "u", "controller": True}
+    ]
+    return made
+
+
+def of_set(
+    name: str, replica: int, on: str = "n", more: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    """A pod of a Job of the replicated job a of the JobSet x."""
+    labels = {f"{SETS}replicatedjob-name": "a", f"{SETS}job-index": str(replica), **more}
+    return owned(name, f"Job x-a-{replica}", labels, on=on)
 
 
 def pod_group(name: str, **spec: Any) -> dict[str, Any]:

@@ -101,7 +101,11 @@ def test_a_pod_whose_template_asks_for_no_claim_waits_for_none() -> None:
         pytest.param(
             {"bindingConditions": ["Attached"]}, "must be prepared before a pod is bound", id="conditions"
         ),
-        pytest.param({"consumesCounters": [{"counterSet": "x"}]}, "share counters", id="counters"),
+        pytest.param(
+            {"consumesCounters": [{"counterSet": "x", "counters": {"y": {"value": "1"}}}]},
+            "no room",
+            id="counters that the pool does not have",
+        ),
         pytest.param({"allowMultipleAllocations": True}, "take several claims", id="capacity"),
     ],
 )
@@ -145,6 +149,26 @@ def test_a_pod_goes_where_its_volume_can_be_made_or_is_reached() -> None:
     assert live.verdict() == "b"
 
 
+def test_a_free_volume_is_found_by_its_affinity_and_judged_by_its_zone_once_a_claim_has_it() -> None:
+    large = volume("large", labels={ZONE: "z1"}, storageClassName="static", **on_nodes("a"))
+    live = Live(
+        node("a", labels={ZONE: "z2"}),
+        storage_class("static", "kubernetes.io/no-provisioner"),
+        large,
+        volume("small", storageClassName="static", capacity={"storage": "1Gi"}, **on_nodes("a")),
+        volume_claim("data", class_name="static"),
+        pod("p", mounting("data")),
+    )
+    assert live.verdict() == "a"
+
+    live.hear(
+        volume("large", "data", labels={ZONE: "z1"}, storageClassName="static", **on_nodes("a")),
+        volume_claim("data", "large", "static"),
+    )
+
+    assert live.verdict() == "no room"
+
+
 @pytest.mark.parametrize(
     ("changed", "want"),
     [
@@ -152,11 +176,13 @@ def test_a_pod_goes_where_its_volume_can_be_made_or_is_reached() -> None:
             {"volumeBindingMode": "Immediate"}, "binds volumes before pods are placed", id="at once"
         ),
         pytest.param({"metadata": {"name": "other"}}, "no StorageClass", id="no class"),
+        pytest.param({}, "selects volumes by labels (spec.selector)", id="by labels, where volumes are made"),
     ],
 )
 def test_a_pod_whose_volume_is_for_others_to_bind_stays_pending(changed: Object, want: str) -> None:
-    late = {**storage_class("late"), **changed}
-    live = Live(node("a"), late, volume_claim("data", class_name="late"), pod("p", mounting("data")))
+    late, data = {**storage_class("late"), **changed}, volume_claim("data", class_name="late")
+    data["spec"]["selector"] = {} if changed else {"matchLabels": {"tier": "fast"}}
+    live = Live(node("a"), late, data, pod("p", mounting("data")))
 
     assert want in live.verdict()
 
@@ -169,12 +195,55 @@ def test_a_node_that_was_selected_for_a_volume_is_the_only_one() -> None:
     assert live.verdict() == "b"
 
 
-def test_a_pod_with_a_volume_of_its_own_stays_pending_with_that_reason() -> None:
-    template = {"spec": volume_claim("x", class_name="late")["spec"]}
-    own = {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]}
-    live = Live(node("a"), storage_class("late"), pod("p", own))
+def own_volume(class_name: str = "late") -> Object:
+    template = {"spec": volume_claim("x", class_name=class_name)["spec"]}
+    return {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]}
 
-    assert "made for it alone" in live.verdict()
+
+def made_for(uid: str, claimed: Object) -> Object:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
+    return {**claimed, "metadata": {**claimed["metadata"], "ownerReferences": [owner]}}
+
+
+@pytest.mark.parametrize(
+    ("claims", "want"),
+    [
+        pytest.param(
+            [],
+            'No PersistentVolumeClaim "p-v" was made yet for an ephemeral volume.',
+            id="without a claim the pod waits for kube-controller-manager",
+        ),
+        pytest.param(
+            [volume_claim("p-v", class_name="late")],
+            'PersistentVolumeClaim "p-v" was not made for the pod',
+            id="a claim of that name that somebody else made is not used",
+        ),
+        pytest.param(
+            [made_for("earlier", volume_claim("p-v", class_name="late"))],
+            'PersistentVolumeClaim "p-v" was not made for the pod',
+            id="a claim of an earlier pod of that name is not used",
+        ),
+        pytest.param(
+            [made_for("u", volume_claim("p-v", class_name="late"))],
+            "a",
+            id="a claim of its own is bound where its class allows it",
+        ),
+        pytest.param(
+            [made_for("u", volume_claim("p-v", "disk")), volume("disk", "p-v", **on_nodes("b"))],
+            "b",
+            id="a claim of its own that has a volume binds the pod to its nodes",
+        ),
+    ],
+)
+def test_a_pod_with_an_ephemeral_volume_needs_the_claim_that_is_made_for_it(
+    claims: list[Object], want: str
+) -> None:
+    waits = pod("p", own_volume())
+    waits["metadata"]["uid"] = "u"
+    nodes = [node("a", labels={ZONE: "z1"}), node("b", labels={ZONE: "z2"})]
+    live = Live(*nodes, storage_class("late", "disk.example.com", "z1"), *claims, waits)
+
+    assert live.verdict().startswith(want)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from closeknit.dialects.core.allocating import Reservation
+from closeknit.dialects.core.reserving import Reservation
 from closeknit.hub.keys import Key
 from closeknit.scheduler.answers import Answer
 from closeknit.scheduler.binder import pause

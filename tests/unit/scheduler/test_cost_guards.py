@@ -137,6 +137,85 @@ def test_a_unit_that_goes_while_it_is_being_bound_is_told_at_once() -> None:
     assert state.news(is_binding=lambda _: True).units[key] is None
 
 
+def test_a_gang_whose_pods_come_one_by_one_is_compiled_in_a_rush_when_the_last_has_come() -> None:
+    state = ClusterState()
+    group, *pods = gang("g")
+    for each in (*NODES, group, pods[0]):
+        state.put(entry(each))
+    state.news(hurried=True)
+    counted = state.view.worked_out
+    assert counted[read_pod_group] == 1
+
+    for each in pods[1:3]:
+        state.put(entry(each))
+        assert not state.news(hurried=True).units
+        assert state.postponed
+    assert counted[read_pod_group] == 1
+    state.put(entry(pods[3]))
+    (unit,) = state.news(hurried=True).units.values()
+
+    assert not state.postponed
+    assert unit is not None
+    assert unit.request is not None
+    assert counted[read_pod_group] == 2
+
+
+def test_what_a_gang_lacks_is_told_anew_as_soon_as_the_rush_is_over() -> None:
+    state = ClusterState()
+    group, *pods = gang("g")
+    for each in (*NODES, group, pods[0]):
+        state.put(entry(each))
+    state.news(hurried=True)
+    state.put(entry(pods[1]))
+    state.news(hurried=True)
+
+    (unit,) = state.news().units.values()
+
+    assert unit is not None
+    assert "2 are there" in str(unit.problems[0])
+
+
+def test_a_gang_that_needs_fewer_pods_than_before_is_not_passed_over_for_long_however_long_a_rush_is() -> (
+    None
+):
+    state = ClusterState()
+    group, *pods = gang("g")
+    for each in (*NODES, group, pods[0]):
+        state.put(entry(each))
+    state.news(hurried=True)
+    state.put(entry({**group, "spec": {**group["spec"], "minMember": 1}}))
+
+    looks = [state.news(hurried=True).units for _ in range(20)]
+
+    (unit,) = (unit for found in looks for unit in found.values())
+    assert unit is not None
+    assert unit.request is not None
+
+
+def test_a_job_whose_pods_its_controller_has_made_is_compiled_in_a_rush_too() -> None:
+    state = ClusterState()
+    container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+    template = {"spec": {"containers": [container], "schedulerName": "kai-scheduler"}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j", "namespace": "default", "uid": "j"},
+        "spec": {"parallelism": 2, "completions": 2, "template": template},
+    }
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": True}
+    for each in (*NODES, job):
+        state.put(entry(each))
+    state.news(hurried=True)
+    for number in range(2):
+        made = pod(f"j-{number}")
+        made["metadata"] |= {"ownerReferences": [owner], "labels": {"batch.kubernetes.io/job-name": "j"}}
+        state.put(entry(made))
+    state.news(hurried=True)
+
+    assert not state.postponed
+    assert all(unit.request is not None for unit in state.units.values())
+
+
 # ------------------------------------------------------------------------------------- equal failures
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from closeknit.hub.neighbours import Apart, PodSelector
 from closeknit.hub.outcome import (
     Assignment,
     CountChange,
@@ -21,6 +23,7 @@ from closeknit.hub.outcome import (
     Outcome,
     Placed,
     Relaxation,
+    RuleReach,
     Shortfall,
     Undecided,
     Unplaceable,
@@ -94,6 +97,25 @@ def relaxed(*changes: LevelChange | CountChange | Departure) -> dict[str, Any]:
     (got,) = entry["shortfalls"][0]["relaxations"]
     assert isinstance(got, dict)
     return got
+
+
+def test_preferred_rules_are_told_where_there_are_any() -> None:
+    rule = Apart("kubernetes.io/hostname", PodSelector(), 100)
+    kept = replace(PLACED, wishes=replace(PLACED.wishes, rules=200))
+
+    entry = told(replace(kept, rules=(RuleReach("subgroup-a/1", rule, 4, 2),)))
+
+    assert entry["wishes"]["rules"] == 200
+    assert entry["preferredRules"] == [
+        {
+            "podSet": "subgroup-a",
+            "rule": "antiAffinity",
+            "key": "kubernetes.io/hostname",
+            "pods": 4,
+            "kept": 2,
+        }
+    ]
+    assert "preferredRules" not in told(PLACED)
 
 
 def test_a_placed_workload_lists_pods_and_groups_by_the_names_its_user_knows() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from closeknit.hub.neighbours import Apart, Near, PodRule, PodSelector, Spread
 from closeknit.hub.outcome import (
     Assignment,
     Choice,
@@ -18,6 +19,7 @@ from closeknit.hub.outcome import (
     LevelChange,
     Placed,
     Relaxation,
+    RuleReach,
     Shortfall,
     Wishes,
 )
@@ -304,6 +306,37 @@ def placed(*, proven: bool = True, left_out: int = 0, preferences: tuple[int, ..
 )
 def test_wishes_are_told_from_the_most_important_down(outcome: Placed, sentences: list[str]) -> None:
     assert list(wording.wishes(outcome, TOPOLOGY)) == sentences
+
+
+@pytest.mark.parametrize(
+    ("rule", "reached", "sentence"),
+    [
+        pytest.param(
+            Apart("kubernetes.io/hostname", PodSelector(), 100),
+            [(3, 3), (1, 0)],
+            "The preferred anti-affinity of workers by kubernetes.io/hostname is kept for 3 of 4 pods.",
+            id="pod sets of one group are told together",
+        ),
+        pytest.param(
+            Spread("zone", PodSelector(), required=False),
+            [(4, 4)],
+            "The preferred spreading of workers by zone is kept for all 4 pods.",
+            id="every pod",
+        ),
+        pytest.param(
+            Near(("rack",), PodSelector(), 1),
+            [(1, 0)],
+            "The preferred affinity of workers by rack is kept for no pod.",
+            id="a single pod",
+        ),
+    ],
+)
+def test_preferred_rules_are_told_after_preferred_levels(
+    rule: PodRule, reached: list[tuple[int, int]], sentence: str
+) -> None:
+    rules = tuple(RuleReach(f"workers/{i}", rule, *each) for i, each in enumerate(reached))
+
+    assert list(wording.wishes(replace(placed(), rules=rules), TOPOLOGY))[2] == sentence
 
 
 def test_a_placement_of_a_request_without_topology_tells_its_nodes_only() -> None:

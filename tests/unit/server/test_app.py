@@ -148,7 +148,9 @@ async def test_what_if_tells_what_is_wrong_with_the_manifest(server: MapServer) 
     ("path", "named", "status", "says"),
     [
         pytest.param("map?topology=tre", {}, 404, "Did you mean tree?", id="an unknown topology"),
-        pytest.param("workloads?state=lost", {}, 400, "running, pending, invalid", id="an unknown state"),
+        pytest.param(
+            "workloads?state=lost", {}, 400, "running, pending, incomplete, invalid", id="an unknown state"
+        ),
         pytest.param("nodes?limit=-1", {}, 400, "whole number", id="a negative number"),
         pytest.param("workloads/PodGroup/default/no", {}, 404, "no such workload", id="no such workload"),
         pytest.param("plan", {"method": "POST"}, 400, "manifest", id="an empty body"),
@@ -156,12 +158,14 @@ async def test_what_if_tells_what_is_wrong_with_the_manifest(server: MapServer) 
             "plan",
             {"method": "POST", "data": BytesIO(b"x" * (1 << 21))},
             413,
-            "",
+            "1048576 bytes",
             id="a body that is too large",
         ),
-        pytest.param("map", {"method": "DELETE"}, 405, "", id="a method that would change something"),
+        pytest.param(
+            "map", {"method": "DELETE"}, 405, "Read with GET", id="a method that would change something"
+        ),
         pytest.param("map", {"headers": {"Host": "evil.example"}}, 421, "Host", id="a name that is not ours"),
-        pytest.param("nothing", {}, 404, "", id="an address that is not there"),
+        pytest.param("nothing", {}, 404, "/openapi.json", id="an address that is not there"),
     ],
 )
 async def test_refusals_are_problem_documents(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,27 @@ workloads:
 """
 
 
+NO_PODS = (
+    "Nothing here asks for pods that Closeknit places. Write a workload of any family, such as a PodGroup with its"
+    " pods, or a Job with a queue of Kueue or with schedulerName kai-scheduler."
+)
+JOB = """
+{apiVersion: batch/v1, kind: Job, metadata: {generateName: train-}, spec: {template: {spec:
+  {schedulerName: kai-scheduler, restartPolicy: Never, containers: [{name: main, image: a}]}}}}
+"""
+WORKFLOW = """
+workflow:
+  name: tune
+  groups:
+  - name: g
+    tasks:
+    - {name: a, image: i, command: [c]}
+"""
+POOL = """
+{name: my-pool, common_default_variables: {USER_GPU: 1}, topology_keys: [{key: rack, label: rack}]}
+"""
+
+
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
     (tmp_path / "set.yaml").write_text(POD_CLIQUE_SET)
@@ -102,25 +124,40 @@ def test_what_a_lost_node_ends_is_submitted_again(trace: Path) -> None:
     [
         pytest.param(
             "{name: w, at: 0, runs: 1, manifest: gone.yaml}",
-            't.yaml:.workloads[0].manifest: "gone.yaml" cannot be read: No such file or directory.'
+            't.yaml:workloads[0].manifest: "gone.yaml" cannot be read: No such file or directory.'
             " Name a file beside the trace, or write the object here.",
             id="a file that is not there",
         ),
         pytest.param(
             "{name: w, at: 0, runs: 1, manifest: 7}",
-            "t.yaml:.workloads[0].manifest: This is no object. Write an object, a list of objects, or the name"
+            "t.yaml:workloads[0].manifest: This is no object. Write an object, a list of objects, or the name"
             " of a file.",
             id="no object",
         ),
         pytest.param(
             "{name: w, at: 0, runs: 1, manifest: {apiVersion: v1, kind: Namespace, metadata: {name: team}}}",
-            "t.yaml:.workloads[0].manifest: Nothing here asks for pods. Write a workload of any family, such as"
-            " a Job or a PodGroup with its pods.",
+            f"t.yaml:workloads[0].manifest: {NO_PODS}",
             id="an object without pods",
         ),
         pytest.param(
+            "{name: w, at: 0, runs: 1, manifest: broken.yaml}",
+            "t.yaml:workloads[0].manifest: broken.yaml:line 2, column 1: This is not YAML: while parsing a flow"
+            " sequence, did not find expected ',' or ']'.",
+            id="a file that is no YAML",
+        ),
+        pytest.param(
+            "{name: w, at: 0, runs: 1, manifest: empty.yaml}",
+            f"t.yaml:workloads[0].manifest: {NO_PODS}",
+            id="an empty file",
+        ),
+        pytest.param(
+            "{name: w, at: 0, runs: 1, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {}}]}",
+            "t.yaml:workloads[0].manifest[0].metadata.name: The field is missing. Write a name.",
+            id="an object without a name",
+        ),
+        pytest.param(
             "{name: w, at: 0, manifest: {apiVersion: batch/v1, kind: Job, metadata: {name: n}, spec: {oops: 1}}}",
-            "t.yaml:.workloads[0].runs: The field is missing. Write how long it runs, such as 2h.",
+            "t.yaml:workloads[0].runs: The field is missing. Write how long it runs, such as 2h.",
             id="a field of the trace",
         ),
     ],
@@ -129,10 +166,37 @@ def test_what_is_wrong_is_told_at_its_place(
     text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.yaml").write_text("")
+    (tmp_path / "broken.yaml").write_text("[a\n")
     with pytest.raises(InvalidError) as caught:
         own.read(Source("t.yaml", f"workloads: [{text}]".encode()), site(), 1, 100)
 
     assert told in [str(problem) for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "kind"),
+    [
+        pytest.param(JOB, "Job", id="an object that leaves its name to the server"),
+        pytest.param("{apiVersion: v1, kind: List, items: [" + JOB + "]}", "Job", id="a List of objects"),
+        pytest.param(WORKFLOW, "Workflow", id="a workflow as OSMO writes it"),
+    ],
+)
+@pytest.mark.parametrize("in_file", [True, False], ids=["in a file", "in the trace"])
+def test_manifests_as_people_have_them(manifest: str, kind: str, tmp_path: Path, *, in_file: bool) -> None:
+    (tmp_path / "object.yaml").write_text(manifest)
+    # Where there are queues a Job has to name one.
+    (tmp_path / "pool.yaml").write_text(POOL if kind == "Workflow" else "")
+    text = "object.yaml" if in_file else "\n" + textwrap.indent(manifest, "    ")
+    trace = tmp_path / "trace.yaml"
+    trace.write_text(f"setup: pool.yaml\nworkloads:\n- name: one\n  at: 0\n  runs: 60\n  manifest: {text}\n")
+
+    replayed = scenario(trace)
+    (one,) = replayed.submissions
+    assert one.manifests is not None
+    assert [each["kind"] for each in one.manifests.objects] == [kind]
+    (stay,) = real_scheduler.replay(replayed).stays
+    assert (sum(pods for _, pods in stay.nodes), stay.lost) == (1, False)
 
 
 def test_two_workloads_do_not_make_one_object(trace: Path) -> None:

@@ -51,11 +51,11 @@ def test_a_trace_may_draw_workloads() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("workloads: [{name: a, at: -5, runs: 3}]", ['t.yaml:.workloads[0].at: "-5" is no time. Write seconds from 0 on, such as 90, or 90s, 15m, 2h, 1d.'], id="a negative time"),
-        pytest.param("workloads: [{name: a, runs: 3}]", ["t.yaml:.workloads[0].at: The field is missing. Write when it arrives, such as 90s."], id="a hole"),
-        pytest.param("workloads: [{name: a, at: 0, runs: 1, pod: 4}]", ['t.yaml:.workloads[0].pod: There is no field "pod". Did you mean "pods"? Allowed: "at", "name", "nodeSelector", "pods", "preferred", "priority", "required", "resources" and 1 more.'], id="a misspelt field"),
-        pytest.param("workloads: [{name: a, at: 0, runs: 1, required: rak}]", ['t.yaml:.workloads[0].required: The site has no level "rak". Did you mean "rack"? Allowed: "block", "host", "rack".'], id="an unknown level"),
-        pytest.param("workloads: [{name: a, at: 0, runs: 1, required: rack, preferred: block}]", ['t.yaml:.workloads[0].preferred: The preferred level "block" is coarser than the required level "rack". Prefer a finer one, or leave it out.'], id="a preference that is coarser than the requirement"),
+        pytest.param("workloads: [{name: a, at: -5, runs: 3}]", ['t.yaml:workloads[0].at: "-5" is no time. Write seconds from 0 on, such as 90, or 90s, 15m, 2h, 1d.'], id="a negative time"),
+        pytest.param("workloads: [{name: a, runs: 3}]", ["t.yaml:workloads[0].at: The field is missing. Write when it arrives, such as 90s."], id="a hole"),
+        pytest.param("workloads: [{name: a, at: 0, runs: 1, pod: 4}]", ['t.yaml:workloads[0].pod: There is no field "pod". Did you mean "pods"? Allowed: "at", "name", "nodeSelector", "pods", "preferred", "priority", "required", "resources" and 1 more.'], id="a misspelt field"),
+        pytest.param("workloads: [{name: a, at: 0, runs: 1, required: rak}]", ['t.yaml:workloads[0].required: The site has no level "rak". Did you mean "rack"? Allowed: "block", "host", "rack".'], id="an unknown level"),
+        pytest.param("workloads: [{name: a, at: 0, runs: 1, required: rack, preferred: block}]", ['t.yaml:workloads[0].preferred: The preferred level "block" is coarser than the required level "rack". Prefer a finer one, or leave it out.'], id="a preference that is coarser than the requirement"),
         pytest.param("workloads: [{name: a, at: 0, runs: 1}, {name: a, at: 1, runs: 1}]", ['t.yaml: "a" is named twice. Give every workload a name of its own.'], id="a name twice"),
         pytest.param("workloads: [{name: A_b, at: x, runs: nan, pods: 0}]", None, id="all problems at once"),
         pytest.param("workloads: []", ["t.yaml: The trace holds no workload."], id="nothing in it"),
@@ -69,7 +69,7 @@ def test_problems_are_told_at_their_field(text: str, expected: list[str] | None)
     if expected is None:
         assert len(found) > 1
     else:
-        assert [each.replace(": .", ":.") for each in found] == expected
+        assert found == expected
 
 
 def test_more_workloads_than_allowed_are_refused() -> None:
@@ -107,17 +107,17 @@ def test_openb_lists_are_read_with_shared_devices_and_racks_in_their_order(tmp_p
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        pytest.param("a,1,1,1,1000,,-3,5,1", 'line 2:.creation_time: "-3" is no number that is allowed here. Write a number from 0 on.', id="a negative time"),
-        pytest.param("a,1,1,1,1000,,0,,0", 'line 2:.deletion_time: "" is no number that is allowed here. Write a number from 0 on.', id="a hole"),
-        pytest.param("a,1,1,1,1000,,7,5,7", "line 2:: It ends at 5, before it starts at 7.0.", id="an end before its start"),
-        pytest.param("a,1,1", "line 2:: The row has 3 columns, and the header has 9.", id="a row that is cut off"),
+        pytest.param("a,1,1,1,1000,,-3,5,1", 'line 2:creation_time: "-3" is no number that is allowed here. Write a number from 0 on.', id="a negative time"),
+        pytest.param("a,1,1,1,1000,,0,,0", 'line 2:deletion_time: "" is no number that is allowed here. Write a number from 0 on.', id="a hole"),
+        pytest.param("a,1,1,1,1000,,7,5,7", "line 2: It ends at 5, before it starts at 7.0.", id="an end before its start"),
+        pytest.param("a,1,1", "line 2: The row has 3 columns, and the header has 9.", id="a row that is cut off"),
     ],
 )  # fmt: skip
 def test_rows_with_holes_are_told_with_their_line(tmp_path: Path, row: str, expected: str) -> None:
     with pytest.raises(InvalidError) as caught:
         openb(tmp_path, f"{row}\n")
 
-    assert str(caught.value.problems[0]).replace(": .", ":.").endswith(expected)
+    assert str(caught.value.problems[0]).endswith(expected)
 
 
 def test_a_long_table_is_read_no_further_than_its_limit(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from closeknit.testing import oracle
 from closeknit.testing.builders import pods, request
 from closeknit.testing.claims import Claims, Device, Need, Volume, broken_claims, handed_out
 from closeknit.testing.drawings import parse
-from closeknit.testing.meaning import Scene, broken
+from closeknit.testing.meaning import broken
 from closeknit.testing.random_claims import counted, random_claims
+from closeknit.testing.scene import Scene
 from closeknit.testing.strategies import TINY, random_instance
 from tests import brute
 from tests.trials.trial import decided, instance_of, judged
@@ -43,6 +44,18 @@ A, B = Device("a", 40), Device("b", 80)
         ),
         pytest.param(
             [A, B], [Need(1, "b"), Need(1, memory=80)], False, id="one device does not serve two needs"
+        ),
+        pytest.param(
+            [B, B], [Need(1, "a", or_else=(Need(2, "b"),))], True, id="two of another model will do as well"
+        ),
+        pytest.param(
+            [A, B], [Need(2, "a", or_else=(Need(2, "b"),))], False, id="one of each model is not two of one"
+        ),
+        pytest.param(
+            [A, B],
+            [Need(1, "a", or_else=(Need(1, "b"),)), Need(1, "a")],
+            True,
+            id="who accepts another model leaves the first to who does not",
         ),
     ],
 )

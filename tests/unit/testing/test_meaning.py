@@ -13,7 +13,8 @@ from closeknit.hub.request import HostPort, PodSet, Request
 from closeknit.hub.topology import Level, Topology
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import free, outline, parse
-from closeknit.testing.meaning import Scene, Spread, accepts, broken, order, wishes_of
+from closeknit.testing.meaning import broken, order, wishes_of
+from closeknit.testing.scene import Scene, Spread, accepts
 
 CLUSTER = parse("""
     z1

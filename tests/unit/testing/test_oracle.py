@@ -14,7 +14,8 @@ from closeknit.hub.request import Request
 from closeknit.testing import oracle
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
-from closeknit.testing.meaning import Scene, broken, order, wishes_of
+from closeknit.testing.meaning import broken, order, wishes_of
+from closeknit.testing.scene import Scene
 from closeknit.testing.strategies import TINY, instances, random_instance
 from tests import brute
 

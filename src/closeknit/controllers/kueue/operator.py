@@ -17,7 +17,7 @@ KUEUE = Operator(
     (
         Controller("kueue-job", Job, jobs.observe, jobs.decide),
         Controller("kueue-jobset", JobSet, jobs.observe, jobs.decide),
-        Controller("kueue-pod", Pod, pod_groups.observe, pod_groups.decide),
+        Controller("kueue-pod", Pod, pod_groups.observe, pod_groups.decide, looks_after=pod_groups.is_queued),
         Controller("kueue-clusterqueue", wire.ClusterQueue, queues.observe_cluster_queue, queues.decide),
         Controller("kueue-localqueue", wire.LocalQueue, queues.observe_local_queue, queues.decide),
         Controller("kueue-ungater", wire.Workload, ungating.observe, ungating.decide),

@@ -20,6 +20,7 @@ from closeknit.dialects.kueue import owners
 from closeknit.dialects.kueue.compile import nominated, queued_workload
 from closeknit.dialects.kueue.to_workload import workload_object
 from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.store import Entry
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 
@@ -36,10 +37,15 @@ class Observed(NamedTuple):
     """By name of a pod, its pod set."""
 
 
+def is_queued(pod: Entry) -> bool:
+    """Whether a pod queues by itself."""
+    return isinstance(pod, Stored) and keys.QUEUE in pod.content.metadata.labels
+
+
 def observe(view: View, key: Key) -> Observed:
     """The group that a pod acts for."""
     stored = view.get(key)
-    if stored is None or keys.QUEUE not in stored.content.metadata.labels:
+    if stored is None or not is_queued(stored):
         return Observed()
     group = owners.owner_of(stored)
     if group is None or group.kind != "Pod":

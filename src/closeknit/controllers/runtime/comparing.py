@@ -81,6 +81,8 @@ def digest(body: Mapping[str, Any]) -> str:
 
 def covers(found: Any, wanted: Any) -> bool:
     """Whether all that is wanted is there; a server may add to it, and writes quantities its own way."""
+    if found == wanted:
+        return True
     if isinstance(wanted, Mapping):
         if not isinstance(found, Mapping):
             return False
@@ -91,7 +93,7 @@ def covers(found: Any, wanted: Any) -> bool:
         return (
             isinstance(found, list | tuple) and len(found) == len(wanted) and all(map(covers, found, wanted))
         )
-    return bool(found == wanted) or _same_quantity(found, wanted)
+    return _same_quantity(found, wanted)
 
 
 def changes(found: Mapping[str, Any], patch: Mapping[str, Any]) -> bool:

@@ -33,6 +33,8 @@ class Controller(Generic[_T]):
     decide: Callable[[_T, datetime], Decision]
     manager: str = ""
     """The field manager, where several controllers write the same objects; its name otherwise."""
+    looks_after: Callable[[Entry], bool] = lambda _: True
+    """Whether an object is one that it looks after; what has never been one is not looked at."""
 
 
 class Item(NamedTuple):

@@ -196,7 +196,13 @@ class ControllerLoop:
             for key in planner.look(self.state.view, changed, self._clock.now()):
                 self._queue.add(Item(planner.controller, key), now)
         for key, shape in changed.items():
-            found = (Item(controller, key) for controller in self._controllers.get(shape, ()))
+            entry = self.state.get(key)
+            found = (
+                Item(each, key)
+                for each in self._controllers.get(shape, ())
+                # What was looked at before is stale now, and comes by way of the view.
+                if entry is None or each.looks_after(entry)
+            )
             for item in (*found, *self._concerns.about(key)):
                 self._settled.pop(item, None)
                 self._queue.add(item, now)
@@ -314,4 +320,5 @@ def _needed(found: Iterable[tuple[Write, Entry | None]]) -> Iterator[tuple[Write
 
 
 async def _all(work: Iterable[Callable[[], Awaitable[None]]]) -> None:
-    await asyncio.gather(*(each() for each in work))
+    for each in work:
+        await each()

@@ -13,7 +13,7 @@ from closeknit.dialects.store.store import Entry
 from closeknit.hub.keys import Key
 from closeknit.kube.errors import NotFoundError
 from closeknit.kube.events import EventType, Recorder, Reference
-from closeknit.kube.port import ApplyPatch, DeleteOptions, KubernetesApi, MergePatch, Object, Propagation
+from closeknit.kube.port import ApplyPatch, DeleteOptions, KubernetesApi, MergePatch, Propagation, Written
 from closeknit.kube.resources import Resource
 
 
@@ -28,17 +28,19 @@ async def send(
         case Apply():
             patch = ApplyPatch(_applied(write, entry), manager, force=True)
             key = write.key
-            return _version(await api.patch(resource, key.name, patch, namespace=key.namespace))
+            written = await api.patch(resource, key.name, patch, namespace=key.namespace, into=Written)
+            return written.resource_version
         case Create(body):
-            return _version(await api.create(resource, body, field_manager=manager))
+            made = await api.create(resource, body, field_manager=manager)
+            return str((made.get("metadata") or {}).get("resourceVersion") or "")
         case Patch(key, body, subresource, uid, version):
-            found = {"uid": uid, "resourceVersion": version}
-            guards = {field: value for field, value in found.items() if value}
+            known = {"uid": uid, "resourceVersion": version}
+            guards = {field: value for field, value in known.items() if value}
             guarded = {**body, "metadata": {**(body.get("metadata") or {}), **guards}} if guards else body
             return await _patch(api, resource, key, guarded, to=subresource, by=manager)
         case SetStatus(key, fields):
-            written = entry.written if isinstance(entry, Stored) else {}
-            metadata = {"resourceVersion": written["metadata"]["resourceVersion"]}
+            found = entry.written if isinstance(entry, Stored) else {}
+            metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
             patch_body = {"metadata": metadata, "status": fields}
             return await _patch(api, resource, key, patch_body, to="status", by=manager)
         case Delete(key, uid, foreground, grace):
@@ -65,18 +67,19 @@ async def _patch(
     api: KubernetesApi, resource: Resource, key: Key, body: Mapping[str, Any], *, to: str, by: str
 ) -> str:
     try:
-        found = await api.patch(
+        written = await api.patch(
             resource,
             key.name,
             MergePatch(body),
             namespace=key.namespace,
             subresource=to,
             field_manager=by,
+            into=Written,
         )
     except NotFoundError:
         # It has gone, and with it what was to be changed.
         return ""
-    return _version(found)
+    return written.resource_version
 
 
 def _applied(write: Apply, entry: Entry | None) -> Mapping[str, Any]:
@@ -106,7 +109,3 @@ def _set(body: Mapping[str, Any], path: Sequence[str], value: Any) -> Mapping[st
     if inner is None:
         return {name: each for name, each in body.items() if name != first}
     return {**body, first: inner}
-
-
-def _version(obj: Object) -> str:
-    return str((obj.get("metadata") or {}).get("resourceVersion") or "")

@@ -7,55 +7,16 @@ that pod goes. Devices of a claim that no running pod uses are not offered by th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from closeknit.apis import resource_k8s_io_v1 as wire
-from closeknit.dialects.core.devices import FOR_EXTENDED_RESOURCE, GROUP, Counted, Id, counted, devices_of
+from closeknit.dialects.core.counting import Counted, counted
+from closeknit.dialects.core.devices import FOR_EXTENDED_RESOURCE, GROUP, Id, devices_of
+from closeknit.dialects.core.taken_devices import BY_POOL, pools_on, taken_by
 from closeknit.dialects.store.objects import Stored
-from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.resources import Resources
-
-BY_POOL = "claim-by-pool"
-"""The index that finds claims by the pools of the devices that they have got."""
-
-
-def claims_by_pool() -> Index:
-    """Finds claims by driver and pool of the devices that they have got."""
-
-    def pools(claim: Stored[wire.ResourceClaim]) -> Iterator[tuple[str, str]]:
-        yield from dict.fromkeys((driver, pool) for driver, pool, _ in taken_by(claim.content))
-
-    return Index(BY_POOL, wire.ResourceClaim, pools)
-
-
-def taken_by(claim: wire.ResourceClaim) -> Iterator[Id]:
-    """The devices that a claim has got for itself alone."""
-    allocation = claim.status.allocation
-    for each in allocation.devices.results if allocation is not None else ():
-        if not each.admin_access:
-            yield each.driver, each.pool, each.device
-
-
-def pools_on(view: View) -> Mapping[str, tuple[tuple[str, str], ...]]:
-    """By node, the pools that have devices there."""
-    pools: dict[str, dict[tuple[str, str], None]] = {}
-    for (driver, pool, _), offered in view.derive(devices_of).items():
-        pools.setdefault(offered.node, {})[driver, pool] = None
-    return {node: tuple(found) for node, found in pools.items()}
-
-
-def taken_on(view: View, node: str) -> frozenset[Id]:
-    """The devices of a node that claims have got."""
-    every = view.derive(devices_of)
-    return frozenset(
-        each
-        for pool in view.derive(pools_on).get(node, ())
-        for claim in view.found(BY_POOL, pool)
-        for each in taken_by(claim.content)
-        if each in every and every[each].node == node
-    )
 
 
 def holder_of(view: View, claim: Key) -> Key | None:
@@ -90,8 +51,8 @@ def devices_beside(view: View, node: str, listed: Resources) -> Resources:
         if listed.get(resource):
             # Where a node lists the resource, its devices do not stand for it.
             own.pop(resource, None)
-            for name in others:
-                own[name] += listed[resource]
+            for name, amount in others.items():
+                own[name] += amount * listed[resource]
     return Resources({name: amount for name, amount in own.items() if amount > 0})
 
 
@@ -112,17 +73,19 @@ def _counted_as(
     """What a claim has got of a pool on a node, as resources."""
     every = view.derive(devices_of)
     made = claim.content.metadata.annotations.get(FOR_EXTENDED_RESOURCE) == "true"
-    return Counter(
-        name
-        for each in taken_by(claim.content)
-        if each[:2] == pool and each in every and every[each].node == node
-        for name in counts.names.get(each, ())
+    held = Counter[str]()
+    for each in taken_by(claim.content):
+        if each[:2] == pool and each in every and every[each].node == node:
+            held.update(counts.weights.get(each, {}))
+    for name in counts.standing_for if made else ():
         # Who asks for a resource holds it by itself, beside the claim that is made for it.
-        if not (made and name in counts.standing_for)
-    )
+        held.pop(name, None)
+    return held
 
 
 def as_resources(view: View, devices: Iterable[Id]) -> Resources:
     """Devices as the resources that they count as."""
-    names = view.derive(counted).names
-    return Resources(Counter(name for each in devices for name in names.get(each, ())))
+    weights, found = view.derive(counted).weights, Counter[str]()
+    for each in devices:
+        found.update(weights.get(each, {}))
+    return Resources(found)

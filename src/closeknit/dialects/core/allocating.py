@@ -9,14 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any
 
 import msgspec
 
 from closeknit.apis import core_v1
 from closeknit.apis import resource_k8s_io_v1 as wire
-from closeknit.dialects.core.allocated import taken_on
-from closeknit.dialects.core.devices import GROUP, Id, Query, chosen, counted, devices_of, matched, query_of
+from closeknit.dialects.core.counting import counted
+from closeknit.dialects.core.devices import (
+    GROUP,
+    Id,
+    Query,
+    alternatives,
+    devices_of,
+    matched,
+    query_of,
+    tainted_too,
+)
+from closeknit.dialects.core.matching import matching
+from closeknit.dialects.core.partitions import parts
+from closeknit.dialects.core.taken_devices import taken_on
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
@@ -24,17 +36,34 @@ from closeknit.hub.nodes import NAME_FIELD
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import claims as sentences
 
-FINALIZER = "resource.kubernetes.io/delete-protection"
-"""Keeps a claim that has devices from being deleted; kube-scheduler sets the same."""
+MOST_TRIES = 1000
+"""How many ways to serve claims that accept several kinds of devices are tried on a node."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
-    """One device that a request needs, and those that would do, the best first."""
+class _Option:
+    """One kind of devices that a request accepts, and those that would do, the best first."""
+
+    name: str
+    """Of the request, and of the kind where it accepts several."""
+    asked: wire.ExactDeviceRequest
+    count: int
+    free: Mapping[Id, Id]
+    """By what each counts as: those that share counters count as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """A request of a claim, and what it accepts, the best first."""
 
     claim: Key
-    request: str
-    candidates: Sequence[Id]
+    options: Sequence[_Option]
+
+    @property
+    def loosely(self) -> Sequence[Sequence[Id]]:
+        """What its devices are chosen from, whichever option is taken."""
+        every = dict.fromkeys(part for option in self.options for part in option.free)
+        return [tuple(every)] * min(option.count for option in self.options)
 
 
 @dataclass(slots=True)
@@ -56,74 +85,100 @@ def allocations(
     are missing; nothing is then to be written.
     """
     served = {key: _Claim(stored) for key in claims if (stored := view.get(key)) is not None}
-    choices: list[_Choice] = []
-    tolerating: dict[tuple[Key, str], list[core_v1.Toleration]] = {}
+    wishes: list[_Wish] = []
     missing: dict[Problem, None] = {}
     taken = taken_on(view, node) | being_given
     for key, claim in served.items():
         for request in claim.stored.content.spec.devices.requests:
-            exact = chosen(view, request)
-            name = f"{request.name}/{exact.name}" if request.first_available else request.name
-            claim.classes.setdefault(exact.device_class_name, []).append(name)
-            tolerating[key, name] = exact.tolerations
-            there = view.derive(by_node, query_of(exact)).get(node, ())
-            every, admin = exact.allocation_mode == "All", exact.admin_access
-            count = max(len(there), 1) if every else exact.count
-            free = there if admin else [each for each in there if each not in taken]
-            if len(free) < count:
+            options = tuple(_options(view, node, request, taken))
+            if not options:
                 missing[sentences.NOT_CHOSEN.at((), node=node, name=key.name)] = None
-            elif admin:
-                claim.results += (_result(name, each, exact.tolerations, admin=True) for each in free[:count])
+            elif options[0].asked.admin_access:
+                _serve(claim, options[0], options[0].free.values())
             else:
-                choices += [_Choice(key, name, free)] * count
-    given = matching([each.candidates for each in choices]) if not missing else {}
-    for number, choice in enumerate(choices):
-        if number in given:
-            tolerations = tolerating[choice.claim, choice.request]
-            served[choice.claim].results.append(_result(choice.request, given[number], tolerations))
-        else:
-            missing[sentences.NOT_CHOSEN.at((), node=node, name=choice.claim.name)] = None
+                wishes.append(_Wish(key, options))
     if missing:
         return {}, list(missing)
+    # Who has no choice of kinds is served before those who have.
+    wishes.sort(key=lambda wish: len(wish.options) > 1)
+    chosen = _settled(wishes, [MOST_TRIES])
+    if chosen is None:
+        failing = dict.fromkeys(wish.claim.name for wish in wishes)
+        return {}, [sentences.NOT_CHOSEN.at((), node=node, name=name) for name in failing]
+    given = matching([tuple(option.free) for option in chosen for _ in range(option.count)])
+    number = 0
+    for wish, option in zip(wishes, chosen, strict=True):
+        devices = [option.free[given[each]] for each in range(number, number + option.count)]
+        _serve(served[wish.claim], option, devices)
+        number += option.count
     return {key: _allocation(view, claim, node) for key, claim in served.items()}, []
+
+
+def _options(view: View, node: str, request: wire.DeviceRequest, taken: frozenset[Id]) -> Iterator[_Option]:
+    """What a request accepts of which a node has enough."""
+    counts_as = view.derive(parts)
+    closed = {counts_as.get(each, each) for each in taken}
+    for asked in alternatives(request):
+        there = view.derive(by_node, query_of(asked)).get(node, ())
+        count = asked.count
+        if asked.allocation_mode == "All":
+            count = max(len(view.derive(by_node, tainted_too(query_of(asked))).get(node, ())), 1)
+        free: dict[Id, Id] = {}
+        for each in there:
+            part = counts_as.get(each, each)
+            if asked.admin_access and len(free) < count:
+                free[each] = each
+            elif part is not None and part not in closed and each not in taken and not asked.admin_access:
+                free.setdefault(part, each)
+        if len(free) >= count:
+            name = f"{request.name}/{asked.name}" if request.first_available else request.name
+            yield _Option(name, asked, count, free)
+
+
+def _settled(wishes: Sequence[_Wish], tries: list[int]) -> list[_Option] | None:
+    """An option for each wish, the best that leave something to all others; None where there are none."""
+
+    def rest(at: int, chosen: list[_Option]) -> list[_Option] | None:
+        if at == len(wishes):
+            return chosen
+        for option in wishes[at].options:
+            tries[0] -= 1
+            if tries[0] < 0:
+                return None
+            fixed = [tuple(each.free) for each in (*chosen, option) for _ in range(each.count)]
+            loose = [each for wish in wishes[at + 1 :] for each in wish.loosely]
+            if len(matching([*fixed, *loose])) == len(fixed) + len(loose) and (
+                found := rest(at + 1, [*chosen, option])
+            ):
+                return found
+        return None
+
+    plain = [wish.options[0] for wish in wishes if len(wish.options) == 1]
+    loose = [each for wish in wishes[len(plain) :] for each in wish.loosely]
+    fixed = [tuple(each.free) for each in plain for _ in range(each.count)]
+    if len(matching([*fixed, *loose])) < len(fixed) + len(loose):
+        return None
+    return rest(len(plain), plain)
+
+
+def _serve(claim: _Claim, option: _Option, devices: Iterable[Id]) -> None:
+    asked = option.asked
+    claim.classes.setdefault(asked.device_class_name, []).append(option.name)
+    claim.results += (
+        _result(option.name, each, asked.tolerations, admin=asked.admin_access) for each in devices
+    )
 
 
 def by_node(view: View, query: Query) -> Mapping[str, Sequence[Id]]:
     """By node, the devices of a query; first those that fewest other queries accept."""
-    every, names = view.derive(devices_of), view.derive(counted).names
+    every, weights = view.derive(devices_of), view.derive(counted).weights
     found: dict[str, list[Id]] = {}
     for each in sorted(
         view.derive(matched, query).devices,
-        key=lambda each: (len(names.get(each, ())), each[:2], len(each[2]), each[2]),
+        key=lambda each: (len(weights.get(each, ())), each[:2], len(each[2]), each[2]),
     ):
         found.setdefault(every[each].node, []).append(each)
     return found
-
-
-_T = TypeVar("_T")
-
-
-def matching(candidates: Sequence[Sequence[_T]]) -> dict[int, _T]:
-    """For as many as can have one, by number, one of their candidates for themselves: augmenting paths."""
-    owner: dict[_T, int] = {}
-
-    def give(number: int, tried: set[_T]) -> bool:
-        for each in candidates[number]:
-            if each not in owner:
-                owner[each] = number
-                return True
-        for each in candidates[number]:
-            if each not in tried:
-                tried.add(each)
-                if give(owner[each], tried):
-                    owner[each] = number
-                    return True
-        return False
-
-    # Who has the least choice goes first, so that most find theirs at once.
-    for number in sorted(range(len(candidates)), key=lambda each: len(candidates[each])):
-        give(number, set())
-    return {number: each for each, number in owner.items()}
 
 
 def _result(
@@ -171,84 +226,3 @@ def _claim_config(claim: _Claim) -> Iterator[dict[str, Any]]:
         assert isinstance(meant, list | tuple)
         if not meant or known.intersection(meant):
             yield {"source": "FromClaim", **each}
-
-
-# ------------------------------------------------------------------------------------- writing
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """A claim with devices, and the pods that are to use them."""
-
-    claim: Key
-    uid: str
-    devices: frozenset[Id]
-    pods: tuple[tuple[str, str], ...]
-    """Name and uid of each."""
-    allocation: Mapping[str, Any] | None = field(default=None, hash=False, compare=False)
-    """What is to be written; None where the claim has these devices already."""
-    exclusive: frozenset[Id] = frozenset()
-    """Of these devices, those that are given to nobody else."""
-    takes_time: ClassVar = False
-    """Whether others have to do their part before it is ready."""
-
-
-MOST_CONSUMERS = 256
-"""How many pods a claim can be reserved for: as many as Kubernetes writes into one."""
-
-
-def reserving(claim: Mapping[str, Any], wanted: Reservation) -> Mapping[str, Any] | str:
-    """What to write into the status of a claim as the server has it, or why it cannot be.
-
-    Nothing, as an empty mapping, where it says so already.
-    """
-    if claim["metadata"].get("deletionTimestamp"):
-        return f"ResourceClaim {wanted.claim.name} is being deleted."
-    status = claim.get("status") or {}
-    allocation, reserved = status.get("allocation"), list(status.get("reservedFor") or ())
-    change: dict[str, Any] = {}
-    if allocation is not None:
-        if written_devices(allocation) != wanted.devices:
-            return f"ResourceClaim {wanted.claim.name} has got other devices."
-    elif wanted.allocation is None:
-        return f"ResourceClaim {wanted.claim.name} has lost its devices."
-    else:
-        change["allocation"] = wanted.allocation
-    known = {each.get("uid") for each in reserved}
-    if more := [
-        {"resource": "pods", "name": name, "uid": uid} for name, uid in wanted.pods if uid not in known
-    ]:
-        if len(reserved) + len(more) > MOST_CONSUMERS:
-            return (
-                f"ResourceClaim {wanted.claim.name} is reserved for {MOST_CONSUMERS} pods, the most allowed."
-            )
-        change["reservedFor"] = [*reserved, *more]
-    return change
-
-
-def letting_go(claim: Mapping[str, Any], had: Reservation) -> Mapping[str, Any] | None:
-    """What to write into the status of a claim so that pods no longer use it; None for nothing.
-
-    Its devices are given back where nobody else uses them.
-    """
-    status = claim.get("status") or {}
-    reserved = list(status.get("reservedFor") or ())
-    ours = {uid for _, uid in had.pods}
-    others = [each for each in reserved if each.get("uid") not in ours]
-    change: dict[str, Any] = {}
-    if len(others) < len(reserved):
-        change["reservedFor"] = others or None
-    allocation = status.get("allocation")
-    if had.allocation is not None and allocation is not None and not others:
-        change |= {"allocation": None} if written_devices(allocation) == had.devices else {}
-    return change or None
-
-
-def written_devices(allocation: Mapping[str, Any], *, exclusive: bool = False) -> frozenset[Id]:
-    """The devices of an allocation as it is written; only those that are given to nobody else, if asked."""
-    results = (allocation.get("devices") or {}).get("results") or ()
-    return frozenset(
-        (each["driver"], each["pool"], each["device"])
-        for each in results
-        if not (exclusive and each.get("adminAccess"))
-    )

@@ -21,6 +21,7 @@ from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.quantities import Rounding, written
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
+from closeknit.hub.sentences import kai as counting
 
 RESOURCES_ANNOTATION = "closeknit.dev/pod-resources"
 ONE_GPU = Shape(Resources({"nvidia.com/gpu": 1}))
@@ -68,9 +69,24 @@ def assumed_pods(annotations: Mapping[str, str], leaves: Collection[str], found:
 
 def pods_not_there(path: Path, minimum: int, there: int) -> Problem:
     """A note on a leaf of an object in a cluster, where nothing is assumed."""
-    needed = "1 pod" if minimum == 1 else f"{minimum} pods"
     given = "1 is there" if there == 1 else f"{there or 'none'} are there"
-    return sentences.PODS_NOT_THERE.at(path, needed=needed, given=given)
+    return sentences.PODS_NOT_THERE.at(path, needed=_pods(minimum), given=given)
+
+
+def too_few_given(path: Path, minimum: int, there: int) -> Problem:
+    """What a leaf lacks that is given in files with some of its pods."""
+    given, missing = "1 is given" if there == 1 else f"{there} are given", minimum - there
+    return counting.TOO_FEW_PODS.at(path, needed=_pods(minimum), given=given, missing=missing)
+
+
+def pods_missing(path: Path, minimum: int, there: int) -> Problem:
+    """What a leaf lacks whose pods are ours to bind."""
+    given, missing = "1 is there" if there == 1 else f"{there} are there", minimum - there
+    return counting.PODS_MISSING.at(path, needed=_pods(minimum), given=given, missing=missing)
+
+
+def _pods(number: int) -> str:
+    return "1 pod" if number == 1 else f"{number} pods"
 
 
 def assuming(asked: Mapping[str, Resources]) -> dict[str, str]:

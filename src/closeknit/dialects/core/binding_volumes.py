@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from closeknit.apis import core_v1
-from closeknit.dialects.core.allocating import Reservation, matching
-from closeknit.dialects.core.volumes import (
+from closeknit.dialects.core.free_volumes import (
     NOT_MADE,
-    SELECTED_NODE,
     class_of,
     could_have,
     free_volumes,
     reaches,
     size_of,
 )
+from closeknit.dialects.core.matching import matching
+from closeknit.dialects.core.reserving import Reservation
+from closeknit.dialects.core.volumes import SELECTED_NODE
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem

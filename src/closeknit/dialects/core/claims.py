@@ -8,25 +8,26 @@ problem that names the claim.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from closeknit.apis import core_v1
 from closeknit.apis import resource_k8s_io_v1 as wire
 from closeknit.apis.resource_nvidia_com_v1beta1 import ComputeDomain
+from closeknit.dialects.core.asking import ask_of, one_of
+from closeknit.dialects.core.counting import counted
 from closeknit.dialects.core.devices import (
     CLASS_PREFIX,
     GROUP,
     Query,
+    alternatives,
     channel_claim,
-    chosen,
-    counted,
     devices_of,
     matched,
     query_of,
 )
 from closeknit.dialects.core.node_filters import narrowed, selector_terms
 from closeknit.dialects.core.notes import binds
+from closeknit.dialects.core.partitions import parts, shared
 from closeknit.dialects.core.shared_claims import on_one_host
 from closeknit.dialects.core.volumes import add_volume
 from closeknit.dialects.store.view import View
@@ -51,10 +52,10 @@ class Claimed:
     """Of each list one term must hold."""
     problems: list[Problem] = field(default_factory=list)
 
-    def take(self, names: Iterable[str], count: int) -> None:
-        """Count some more of each of these resources."""
-        for name in names:
-            self.amounts[name] = self.amounts.get(name, 0) + count
+    def take(self, amounts: Mapping[str, int], times: int = 1) -> None:
+        """Count some more of these resources."""
+        for name, amount in amounts.items():
+            self.amounts[name] = self.amounts.get(name, 0) + amount * times
 
 
 def resolved(
@@ -89,8 +90,8 @@ def resolved_pods(view: View, namespace: str, pods: PodSet) -> tuple[PodSet, lis
     for name, amount in pods.resources.items():
         query = _query_for(view, name)
         if query is not None:
-            takes = view.derive(counted).takes.get(query, ())
-            claimed.take((each for each in takes if each != name), amount)
+            takes = view.derive(counted).takes.get(one_of(query), {})
+            claimed.take({each: many for each, many in takes.items() if each != name}, amount)
     return _with(pods, claimed), claimed.problems
 
 
@@ -104,7 +105,8 @@ def _query_for(view: View, resource: str) -> Query | None:
         return None
     if resource.startswith(CLASS_PREFIX):
         return Query(resource.removeprefix(CLASS_PREFIX))
-    return view.derive(counted).standing_for.get(resource)
+    ask = view.derive(counted).standing_for.get(resource)
+    return ask.kinds[0][0] if ask is not None else None
 
 
 def _with(pods: PodSet, claimed: Claimed) -> PodSet:
@@ -151,34 +153,56 @@ def _add_claim(view: View, namespace: str, reference: Reference, claimed: Claime
     if not view.of(wire.ResourceSlice):
         claimed.problems.append(sentences.NO_SLICES.at((), **called))
         return
-    counts, asked = view.derive(counted), dict[str, tuple[Query, int]]()
+    asked: dict[str, tuple[Query, int]] = {}
     for request in spec.devices.requests:
-        exact = chosen(view, request)
-        query = query_of(exact)
-        if request.first_available and len(request.first_available) > 1:
-            note = sentences.FIRST_OF_SEVERAL.at((), device_class=query.device_class, **called)
-            claimed.problems.append(note.as_note())
-        found = view.derive(matched, query)
-        if found.problem is not None:
-            claimed.problems.append(found.problem)
-            continue
-        if exact.capacity:
-            claimed.problems.append(sentences.CAPACITY_NOT_COUNTED.at((), **called))
-        if exact.admin_access:
-            claimed.terms.append(_nodes_with(view, query, exact))
-            continue
-        count = _all_of(view, query) if exact.allocation_mode == "All" else exact.count
-        if count is None:
-            unequal = sentences.UNEQUAL_NODES.at((), device_class=query.device_class, **called)
-            claimed.problems.append(unequal)
-            continue
-        claimed.take(counts.takes.get(query, (str(query),)), count)
-        asked[request.name] = (query, count)
-        if counts.rough:
-            claimed.problems.append(sentences.PARTED.at(()).as_note())
-    if sum(count for _, count in asked.values()) > MOST_RESULTS:
+        _add_request(view, request, called, claimed)
+        for each in alternatives(request):
+            name = f"{request.name}/{each.name}" if request.first_available else request.name
+            asked[name] = (query_of(each), each.count)
+    least = sum(min(each.count for each in alternatives(one)) for one in spec.devices.requests)
+    if least > MOST_RESULTS:
         claimed.problems.append(sentences.TOO_MANY_DEVICES.at((), most=MOST_RESULTS, **called))
     claimed.problems.extend(_constraints(view, spec.devices.constraints, asked, called))
+
+
+def _add_request(
+    view: View, request: wire.DeviceRequest, called: Mapping[str, str], claimed: Claimed
+) -> None:
+    """Count one request of a claim."""
+    counts = view.derive(counted)
+    ask, times = ask_of(request)
+    problems = [view.derive(matched, query).problem for query, _ in ask.kinds]
+    if found := [each for each in problems if each is not None]:
+        claimed.problems += found
+        return
+    several = alternatives(request)
+    if any(each.capacity for each in several):
+        claimed.problems.append(sentences.CAPACITY_NOT_COUNTED.at((), **called))
+    if several[0].admin_access:
+        claimed.terms.append(_nodes_with(view, query_of(several[0]), several[0]))
+        return
+    if ask in counts.narrowed:
+        one = counts.narrowed[ask].kinds[0][0].device_class
+        note = sentences.FIRST_OF_SEVERAL.at((), device_class=one, **called)
+        claimed.problems.append(note.as_note())
+    elif ask not in counts.takes:
+        name = ask.kinds[0][0].device_class
+        claimed.problems.append(sentences.UNEQUAL_NODES.at((), device_class=name, **called))
+        return
+    claimed.take(counts.taken_by(ask), times)
+    if any(_share_counters(view, query) for query, _ in ask.kinds):
+        note = sentences.COUNTERS_SHARED.at((), name=ask.kinds[0][0].device_class)
+        claimed.problems.append(note.as_note())
+    if counts.rough:
+        claimed.problems.append(sentences.PARTED.at(()).as_note())
+
+
+def _share_counters(view: View, query: Query) -> bool:
+    """Whether some device of a query counts as one with others."""
+    counts_as = view.derive(parts)
+    return bool(counts_as) and any(
+        shared(counts_as.get(each, each), each) for each in view.derive(matched, query).devices
+    )
 
 
 def _nodes_with(view: View, query: Query, exact: wire.ExactDeviceRequest) -> tuple[Term, ...]:
@@ -190,23 +214,16 @@ def _nodes_with(view: View, query: Query, exact: wire.ExactDeviceRequest) -> tup
     return (Term((Requirement(NAME_FIELD, Operator.IN, names),)),)
 
 
-def _all_of(view: View, query: Query) -> int | None:
-    """How many devices of a query each node has that has any; None where nodes differ."""
-    every, numbers = view.derive(devices_of), dict[str, int]()
-    for each in view.derive(matched, query).devices:
-        numbers[every[each].node] = numbers.get(every[each].node, 0) + 1
-    return min(numbers.values(), default=1) if len(set(numbers.values())) <= 1 else None
-
-
 def _constraints(
     view: View,
     constraints: Iterable[wire.DeviceConstraint],
     asked: dict[str, tuple[Query, int]],
-    called: dict[str, str],
+    called: Mapping[str, str],
 ) -> Iterator[Problem]:
     """Constraints among devices that counting does not see; those that can never fail are passed over."""
     for each in constraints:
-        meant = [asked[name] for name in each.requests or asked if name in asked]
+        named = set(each.requests or asked)
+        meant = [asked[name] for name in asked if named & {name, name.partition("/")[0]}]
         attribute = each.match_attribute or each.distinct_attribute
         if sum(count for _, count in meant) > 1 and not (
             each.match_attribute and _agree_everywhere(view, attribute, [query for query, _ in meant])
@@ -226,23 +243,3 @@ def _agree_everywhere(view: View, attribute: str, queries: list[Query]) -> bool:
             value = known.get(attribute) or (known.get(name) if domain == offered.driver else None)
             values.setdefault(offered.node, set()).add(value)
     return all(len(found) == 1 and None not in found for found in values.values())
-
-
-def references(spec: core_v1.PodSpec) -> tuple[Reference, ...]:
-    """What a pod claims by name: devices, and volumes that may be reached from some nodes only."""
-    return tuple(dict.fromkeys(_references(spec)))
-
-
-def _references(spec: core_v1.PodSpec) -> Iterator[Reference]:
-    for claim in spec.resource_claims:
-        if claim.resource_claim_name:
-            yield Reference("ResourceClaim", claim.resource_claim_name)
-        elif claim.resource_claim_template_name:
-            yield Reference("ResourceClaimTemplate", claim.resource_claim_template_name)
-    for volume in spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            yield Reference("PersistentVolumeClaim", volume.persistent_volume_claim.claim_name)
-        elif volume.ephemeral is not None:
-            yield Reference(
-                "StorageClass", volume.ephemeral.volume_claim_template.spec.storage_class_name or ""
-            )

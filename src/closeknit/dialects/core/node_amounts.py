@@ -7,10 +7,11 @@ from dataclasses import replace
 from closeknit.apis import core_v1
 from closeknit.dialects.core.allocated import devices_beside, held_devices
 from closeknit.dialects.core.claims import Claimed
+from closeknit.dialects.core.free_volumes import volumes_beside
 from closeknit.dialects.core.namespaces import by_name
 from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.core.pods import ReadPod
-from closeknit.dialects.core.volumes import add_volume, attachable, volumes_beside
+from closeknit.dialects.core.volumes import add_volume, attachable
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.cluster import Holding

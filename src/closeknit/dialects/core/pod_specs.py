@@ -37,11 +37,11 @@ def pod_spec(pods: PodSet, image: str = IMAGE) -> dict[str, Any]:
         match each.kind:
             case "ResourceClaim" | "ResourceClaimTemplate":
                 claims.append({"name": f"claim-{i}", f"{each.kind[0].lower()}{each.kind[1:]}Name": each.name})
-            case "PersistentVolumeClaim":
+            case "PersistentVolumeClaim" if not each.template:
                 claim = {"claimName": each.name}
                 volumes.append({"name": f"volume-{i}", "persistentVolumeClaim": claim})
             case _:
-                # A volume of a class is made anew for every pod, and what is in it is not known.
+                # What else the template of an ephemeral volume says is not known.
                 pass
     if claims:
         used = [{"name": each["name"]} for each in claims]

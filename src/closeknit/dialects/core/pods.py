@@ -12,9 +12,9 @@ from typing import TypeAlias
 import msgspec
 
 from closeknit.apis import core_v1
-from closeknit.dialects.core.claims import references
 from closeknit.dialects.core.neighbours import NeighbourReader
 from closeknit.dialects.core.node_filters import node_filter
+from closeknit.dialects.core.references import references
 from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.cluster import Holding
@@ -176,9 +176,10 @@ def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
     """Read one pod, with every problem in it."""
     pod = stored.content
     read = read_template(_with_own_claims(pod), namespace=stored.namespace, labels=pod.metadata.labels)
+    own = any(each.ephemeral is not None for each in pod.spec.volumes)
     return ReadPod(
         stored=stored,
-        shape=read.shape,
+        shape=replace(read.shape, claims=claims_of(pod)) if own else read.shape,
         stage=_stage(pod),
         node=pod.spec.node_name,
         problems=read.problems,
@@ -205,7 +206,7 @@ def claims_of(pod: core_v1.Pod) -> tuple[Reference, ...]:
     """What a pod claims by name, for itself or with others; nothing, and at no cost, for most."""
     if not pod.spec.resource_claims and not pod.spec.volumes:
         return ()
-    return references(_with_own_claims(pod))
+    return references(_with_own_claims(pod), pod.metadata)
 
 
 def pod_problems(pods: Iterable[ReadPod]) -> Iterator[Problem]:

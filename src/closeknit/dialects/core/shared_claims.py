@@ -1,19 +1,23 @@
 """Pods that share a ResourceClaim: they are kept on one host, where one of them takes its devices for all.
 
 The claim gets its devices once, on one node, so every pod that names it must be there. Where it has its
-devices already, it pins its pods to their node without this (see ``claims``).
+devices already, it pins its pods to their node without this (see ``claims``). Pods of one group become a
+group of their own; pods of several groups, or of a topology without hosts, must be near each other.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 from closeknit.dialects.core.devices import GROUP
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.hub.neighbours import Near, PodSelector
+from closeknit.hub.nodes import Operator, Requirement
 from closeknit.hub.problems import Problem
-from closeknit.hub.request import Group, PodSet
+from closeknit.hub.request import Group, PodSet, Reference
 from closeknit.hub.sentences import claims as sentences
 
 HOST = "kubernetes.io/hostname"
@@ -31,11 +35,78 @@ def on_one_host(
     if not shared:
         return root
     for name, parents in shared.items():
-        if len(parents) > 1:
-            found[sentences.SHARED_ACROSS_GROUPS.at((), name=name)] = None
-        elif HOST not in labels:
-            found[sentences.SHARED_BY_PODS.at((), name=name)] = None
-    return root.mapped(groups=lambda group: _together(group, frozenset(shared), found)) if not found else root
+        if len(parents) > 1 or HOST not in labels:
+            root = _near(root, namespace, Reference("ResourceClaim", name), found)
+    within = frozenset(name for name, parents in shared.items() if len(parents) == 1 and HOST in labels)
+    return root.mapped(groups=lambda group: _together(group, within, found)) if not found else root
+
+
+def _near(root: Group, namespace: str, claim: Reference, found: dict[Problem, None]) -> Group:
+    """The root with pods that share a claim near each other; one that is sure to run takes its devices."""
+    taker = next((each for each in _sure_to_run(root) if claim in each.claims), None)
+    if taker is None:
+        found[sentences.SHARED_ACROSS_GROUPS.at((), name=claim.name)] = None
+        return root
+    label = (f"{claim.kind} {claim.name}", "")
+    meant = PodSelector(frozenset({namespace}), (Requirement(label[0], Operator.EXISTS),))
+
+    def shares(pods: PodSet) -> PodSet:
+        if claim not in pods.claims:
+            return pods
+        known = pods.neighbour
+        seen = replace(
+            known,
+            namespace=namespace,
+            labels=tuple(sorted({*known.labels, label})),
+            rules=(*known.rules, Near((HOST,), meant)),
+        )
+        left = pods.claims if pods.name == taker.name else _without(pods.claims, claim)
+        return replace(pods, neighbour=seen, claims=left)
+
+    def parts(group: Group) -> Group:
+        members = tuple(
+            part
+            for each in group.members
+            for part in (
+                _first_and_rest(each, _without(each.claims, claim))
+                if isinstance(each, PodSet) and each.name == taker.name
+                else (each,)
+            )
+        )
+        more = len(members) > len(group.members)
+        return replace(group, members=members, minimum=None) if more else group
+
+    return root.mapped(shares, parts)
+
+
+def _sure_to_run(group: Group) -> Iterator[PodSet]:
+    """Pod sets of which a pod runs whenever anything of a group does."""
+    for each in group.members if group.least == len(group.members) else ():
+        if isinstance(each, Group):
+            yield from _sure_to_run(each)
+        elif each.least > len(each.bound):
+            yield each
+
+
+def _without(claims: tuple[Reference, ...], claim: Reference) -> tuple[Reference, ...]:
+    return tuple(each for each in claims if each != claim)
+
+
+def _first_and_rest(pods: PodSet, free: tuple[Reference, ...]) -> tuple[PodSet, ...]:
+    """The first pod of a set that is still to place, as it is, and all others with these claims."""
+    if pods.open < 2:
+        return (pods,)
+    waiting, least = pods.pod_names(), max(pods.least, 1)
+    one = replace(pods, name=f"{pods.name}/first", count=1, minimum=None, pods=waiting[:1], bound=())
+    rest = replace(
+        pods,
+        name=f"{pods.name}/rest",
+        count=pods.count - 1,
+        minimum=None if least == pods.count else least - 1,
+        pods=waiting[1:],
+        claims=free,
+    )
+    return one, rest
 
 
 def _sharers(root: Group) -> dict[str, Counter[str]]:
@@ -87,23 +158,7 @@ def _bundle(sets: list[PodSet], names: frozenset[str]) -> Group:
             continue
         first = tuple(each for each in pods.claims if each in free or each.name not in taken)
         taken |= mine
-        if pods.open < 2:
-            members.append(replace(pods, claims=first))
-            continue
-        waiting = pods.pod_names()
-        least = max(pods.least, 1)
-        one = replace(
-            pods, name=f"{pods.name}/first", count=1, minimum=None, pods=waiting[:1], bound=(), claims=first
-        )
-        rest = replace(
-            pods,
-            name=f"{pods.name}/rest",
-            count=pods.count - 1,
-            minimum=None if least == pods.count else least - 1,
-            pods=waiting[1:],
-            claims=free,
-        )
-        members += (one, rest)
+        members += _first_and_rest(replace(pods, claims=first), free)
     optional = all(not pods.least for pods in sets)
     return Group(sets[0].name, tuple(members), required=HOST, minimum=0 if optional else None)
 

@@ -152,4 +152,5 @@ def compile_deployment(stored: Stored[Any], view: View) -> Compiled:
     workload = Workload(
         stored.object, DIALECT, None, priority=priority, created=since, notes=notes, if_left_out=told
     )
-    return with_request(workload, stored, own, drawn.blueprint, pods_made_for(view, drawn.set_key))
+    blueprint = None if view.judging else drawn.blueprint
+    return with_request(workload, stored, own, blueprint, pods_made_for(view, drawn.set_key))

@@ -26,6 +26,7 @@ from closeknit.dialects.ownership import pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.problems import Problem, parted
 from closeknit.hub.sentences import grove
 from closeknit.hub.workload import Workload
@@ -50,7 +51,8 @@ def compile_pod_clique_set(stored: Stored[PodCliqueSet], view: View) -> Compiled
     workload = Workload(
         stored.object, DIALECT, None, priority=priority, created=since, notes=notes, if_left_out=told
     )
-    return with_request(workload, stored, own, drawn.blueprint, pods_made_for(view, stored.key))
+    made = None if view.judging else drawn.blueprint
+    return with_request(workload, stored, own, made, pods_made_for(view, stored.key))
 
 
 def with_request(
@@ -80,7 +82,7 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     given: PodGang = stored.content
     known = view.derive(known_topologies, DIALECT, KaiTopology, ClusterTopology, ClusterTopologyBinding)
     close = gang_constraints(given, known)
-    own = [*gang_rules(given, stored.namespace), *close.problems]
+    own = [*first_of(gang_rules(given, stored.namespace)), *close.problems]
     path = ("spec", "priorityClassName")
     priority = priority_of(view, given.spec.priority_class_name, path, own, PRIORITIES)
     since = created(stored, own)
@@ -94,7 +96,7 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     broken, notes = parted((*stored.problems, *own, *pod_problems(pods), *of_members))
     elsewhere = tuple(pod.stored.report(problem) for pod, problem in of_pods)
     request = None
-    if not broken:
+    if not broken and not view.judging:
         if stored.live and (awaited := tuple(lacking(given, members))):
             return Compiled((), tuple(own), elsewhere, notes=awaited)
         name = workload_name(stored.namespace, stored.name)
@@ -109,6 +111,8 @@ def compiled_gang(view: View, key: Key) -> Compiled:
 def _pods_of_gang(stored: Stored[PodGang], view: View) -> tuple[ReadPod, ...]:
     """The pods that name a gang, and those that it refers to."""
     pods = {pod.name: pod for pod in pods_made_for(view, stored.key)}
+    if view.judging:
+        return tuple(pods.values())
     for group in stored.content.spec.podgroups:
         for reference in group.pod_references:
             found = view.derive(pod_of, Key("", "Pod", stored.namespace, reference.name))

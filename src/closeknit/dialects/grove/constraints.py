@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from closeknit.apis import grove_io_v1alpha1 as wire
-from closeknit.dialects.core.levels import Levels, nested
+from closeknit.dialects.core.levels import LevelField, Levels, nested
 from closeknit.dialects.grove.places import Place, places
 from closeknit.dialects.grove.topologies import MANAGED, Known
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Code, Field, OneOf, Problem, parted
 from closeknit.hub.sentences import core
@@ -67,7 +68,7 @@ def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False
             return Constraints(None, empty, notes=lost)
         off = tuple(sentences.SWITCHED_OFF.at(place.path) for place in used.values())
         return Constraints(None, empty, problems=off)
-    problems = [problem for place in used.values() for problem in _form_problems(place)]
+    problems = [*first_of(problem for place in used.values() for problem in _form_problems(place))]
     unnamed: list[Problem] = []
     name = topology_name(where, unnamed)
     if not running:
@@ -90,12 +91,15 @@ def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False
             for each in unknown
         )
     else:
-        for each in unknown:
-            remedy, code = OneOf(each.value, tuple(depths)), sentences.UNKNOWN_DOMAIN
-            problems.append(code.at(each.path, topology=topology.name, domain=each.value, remedy=remedy))
-        problems.extend(refused)
+        problems.extend(first_of(_unknown(each, topology, tuple(depths)) for each in unknown))
+        problems.extend(first_of(refused))
     unavailable = tuple(sorted({each.value for each in unknown}))
     return Constraints(topology, levels, unavailable, tuple(problems), notes)
+
+
+def _unknown(field: LevelField, topology: Topology, domains: tuple[str, ...]) -> Problem:
+    remedy = OneOf(field.value, domains)
+    return sentences.UNKNOWN_DOMAIN.at(field.path, topology=topology.name, domain=field.value, remedy=remedy)
 
 
 def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | None:

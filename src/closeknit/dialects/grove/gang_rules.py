@@ -12,6 +12,7 @@ from closeknit.dialects.core.levels import LevelField, Levels, PartFields, neste
 from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.grove.constraints import Constraints
 from closeknit.dialects.grove.names import part_name_problems
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, parted
 from closeknit.hub.sentences import core
@@ -78,7 +79,7 @@ def gang_constraints(given: wire.PodGang, known: KnownTopologies) -> Constraints
     depths = {label: depth for depth, label in enumerate(topology.labels)}
     levels, unknown, coarser = nested(parts, topology, depths, "level")
     refused, notes = parted(coarser)
-    problems = (*(_unknown(each, topology) for each in unknown), *refused)
+    problems = (*first_of(_unknown(each, topology) for each in unknown), *first_of(refused))
     return Constraints(topology, levels, problems=problems, notes=notes)
 
 

@@ -10,8 +10,9 @@ from closeknit.dialects.core.durations import seconds
 from closeknit.dialects.grove.names import LONGEST, is_dns_label, own_name_problems, part_name_problems
 from closeknit.dialects.grove.places import places
 from closeknit.dialects.grove.topologies import Known
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Field, OneOf, Problem, Range, shown
+from closeknit.hub.problems import Choices, Field, OneOf, Problem, Range, shown
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import grove as sentences
 
@@ -19,6 +20,8 @@ IN_ORDER, EXPLICIT = "CliqueStartupTypeInOrder", "CliqueStartupTypeExplicit"
 _STARTUP_TYPES = ("CliqueStartupTypeAnyOrder", IN_ORDER, EXPLICIT)
 _WITHOUT_TOPOLOGY = ("lpx-scheduler", "volcano")
 """Schedulers for which Grove refuses constraints."""
+_LONGEST_CIRCLE = 16
+"""How many of the cliques of a circle are named."""
 _CLIQUES: Path = ("spec", "template", "cliques")
 _GROUPS: Path = ("spec", "template", "podCliqueScalingGroups")
 
@@ -38,23 +41,28 @@ def rules(given: wire.PodCliqueSet, known: Known) -> Iterator[Problem]:
             startup=startup,
             remedy=OneOf(startup, _STARTUP_TYPES),
         )
-    names = tuple(clique.name for clique in template.cliques)
-    grouped = {name for group in template.pod_clique_scaling_groups for name in group.clique_names}
-    seen: dict[str, Path] = {}
-    for i, clique in enumerate(template.cliques):
-        path = (*_CLIQUES, i)
-        yield from part_name_problems(path, clique.name, seen)
-        yield from _clique_problems((*path, "spec"), clique, names, startup, scaled=clique.name in grouped)
-        if clique.name not in grouped:
-            yield from _length((*path, "name"), given.metadata.name, clique.name)
+    names = Choices(clique.name for clique in template.cliques)
+    yield from first_of(_each_clique_problems(given, names))
     yield from _scheduler_problems(given, known)
     delay = template.termination_delay
     if delay and not (seconds(delay) or 0) > 0:
         yield sentences.TERMINATION_DELAY.at(("spec", "template", "terminationDelay"), found=delay)
-    yield from _nvlink_problems(given)
-    yield from _role_problems(template.cliques)
+    yield from first_of(_nvlink_problems(given))
+    yield from first_of(_role_problems(template.cliques))
     yield from _circles(template.cliques)
-    yield from _scaling_group_problems(given, names)
+    yield from first_of(_scaling_group_problems(given, names))
+
+
+def _each_clique_problems(given: wire.PodCliqueSet, names: Choices) -> Iterator[Problem]:
+    template = given.spec.template
+    grouped = {name for group in template.pod_clique_scaling_groups for name in group.clique_names}
+    seen: dict[str, Path] = {}
+    for i, clique in enumerate(template.cliques):
+        path, scaled = (*_CLIQUES, i), clique.name in grouped
+        yield from part_name_problems(path, clique.name, seen)
+        yield from _clique_problems((*path, "spec"), clique, names, template, scaled=scaled)
+        if not scaled:
+            yield from _length((*path, "name"), given.metadata.name, clique.name)
 
 
 def _length(path: Path, pod_clique_set: str, *parts: str) -> Iterator[Problem]:
@@ -66,9 +74,14 @@ def _length(path: Path, pod_clique_set: str, *parts: str) -> Iterator[Problem]:
 
 
 def _clique_problems(
-    path: Path, clique: wire.PodCliqueTemplate, names: tuple[str, ...], startup: str, *, scaled: bool
+    path: Path,
+    clique: wire.PodCliqueTemplate,
+    names: Choices,
+    template: wire.PodCliqueSetTemplate,
+    *,
+    scaled: bool,
 ) -> Iterator[Problem]:
-    spec = clique.spec
+    spec, startup = clique.spec, template.clique_startup_type
     replicas = spec.replicas or 1
     if spec.replicas is not None and spec.replicas < 0:
         yield sentences.NEGATIVE.at((*path, "replicas"), replicas=spec.replicas, least="one")
@@ -82,14 +95,16 @@ def _clique_problems(
         yield from _autoscaling(inner, spec.auto_scaling_config, replicas, least)
     if startup != EXPLICIT and startup in ("", *_STARTUP_TYPES):
         return
+    seen: set[str] = set()
     for i, other in enumerate(spec.starts_after):
         here = (*path, "startsAfter", i)
         if other == clique.name:
             yield sentences.STARTS_AFTER_ITSELF.at(here)
         elif other not in names:
-            yield core.NOT_FOUND.at(here, kind="clique", name=other, remedy=OneOf(other, names))
-        elif other in spec.starts_after[:i]:
+            yield core.NOT_FOUND.at(here, kind="clique", name=other, remedy=names.instead_of(other))
+        elif other in seen:
             yield sentences.CLIQUE_LISTED_BEFORE.at(here, name=other)
+        seen.add(other)
 
 
 def _minimum(path: Path, least: int, replicas: int) -> Problem:
@@ -162,36 +177,43 @@ def _circles(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Problem]:
     for clique in cliques:
         after.setdefault(clique.name, []).extend(clique.spec.starts_after)
     waiting = {name: {other for other in others if other in after} - {name} for name, others in after.items()}
-    while ready := [name for name, others in waiting.items() if not others]:
-        for name in ready:
-            del waiting[name]
-        for others in waiting.values():
-            others.difference_update(ready)
-    if waiting:
-        start = min(waiting)
-        trail = [start]
-        while (following := min(waiting[trail[-1]])) not in trail:
-            trail.append(following)
-        circle = (*trail[trail.index(following) :], following)
-        index = next(i for i, clique in enumerate(cliques) if clique.name == following)
-        yield sentences.START_CIRCLE.at(
-            (*_CLIQUES, index, "spec", "startsAfter"), circle=" after ".join(map(shown, circle))
-        )
+    followers: dict[str, list[str]] = {}
+    for name, others in waiting.items():
+        for other in others:
+            followers.setdefault(other, []).append(name)
+    started = [name for name, others in waiting.items() if not others]
+    for name in started:
+        for follower in followers.get(name, ()):
+            waiting[follower].discard(name)
+            if not waiting[follower]:
+                started.append(follower)
+    if len(started) < len(waiting):
+        name = min(waiting.keys() - started)
+        trail: dict[str, None] = {}
+        while name not in trail:
+            trail[name] = None
+            name = min(waiting[name])
+        steps = list(trail)
+        circle = [*steps[steps.index(name) :], name]
+        listed = [*map(shown, circle[:_LONGEST_CIRCLE]), *(["…"] if len(circle) > _LONGEST_CIRCLE else ())]
+        index = next(i for i, clique in enumerate(cliques) if clique.name == name)
+        path = (*_CLIQUES, index, "spec", "startsAfter")
+        yield sentences.START_CIRCLE.at(path, circle=" after ".join(listed))
 
 
-def _scaling_group_problems(given: wire.PodCliqueSet, names: tuple[str, ...]) -> Iterator[Problem]:
+def _scaling_group_problems(given: wire.PodCliqueSet, names: Choices) -> Iterator[Problem]:
     owners: dict[str, int] = {}
     seen: dict[str, Path] = {}
     for i, group in enumerate(given.spec.template.pod_clique_scaling_groups):
         path = (*_GROUPS, i)
         yield from part_name_problems(path, group.name, seen)
         if not group.clique_names:
-            yield sentences.GROUP_WITHOUT_CLIQUES.at((*path, "cliqueNames"), remedy=OneOf("", names))
+            yield sentences.GROUP_WITHOUT_CLIQUES.at((*path, "cliqueNames"), remedy=names.instead_of(""))
         own: set[str] = set()
         for j, name in enumerate(group.clique_names):
             here = (*path, "cliqueNames", j)
             if name not in names:
-                yield core.NOT_FOUND.at(here, kind="clique", name=name, remedy=OneOf(name, names))
+                yield core.NOT_FOUND.at(here, kind="clique", name=name, remedy=names.instead_of(name))
                 continue
             first = owners.setdefault(name, i)
             if first != i:

@@ -137,12 +137,16 @@ def _asked_for(view: View) -> Iterator[Asked]:
 
 
 def asked_for(topology: str, domains: Iterable[str]) -> Iterator[Asked]:
-    """Domains, each within those before it. Their labels are not known, so these are called the same."""
-    given = tuple(dict.fromkeys(domains))
-    labels = {domain: HOSTNAME if domain == "host" else domain for domain in given}
-    yield Asked(topology, tuple(Level(labels[domain], domain) for domain in given))
+    """Domains, each within those before it. Their labels are not known, so these are called the same.
+
+    Which of two well-known domains lies within the other is not what a request says.
+    """
+    given = list(dict.fromkeys(domains))
     fixed = [domain for domain in DOMAINS if domain in given]
-    yield Asked(topology, tuple(Level(labels[domain], domain) for domain in fixed))
+    agrees = fixed == [domain for domain in given if domain in fixed]
+    others = [[domain] for domain in given if domain not in fixed]
+    for chain in (fixed, given) if agrees else (fixed, *others):
+        yield Asked(topology, tuple(Level(HOSTNAME if each == "host" else each, each) for each in chain))
 
 
 def to_topology(name: str, levels: Sequence[wire.TopologyLevel]) -> Topology:

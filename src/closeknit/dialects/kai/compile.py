@@ -10,7 +10,13 @@ from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.apis.kai_keys import NODE_POOL
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.compiling import known_topologies
-from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods, pods_not_there
+from closeknit.dialects.core.assumed_pods import (
+    Assumed,
+    assumed_pods,
+    pods_missing,
+    pods_not_there,
+    too_few_given,
+)
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.core.pods import Shape, Stage, read_template
@@ -26,9 +32,8 @@ from closeknit.dialects.kai.members import (
     leaf_pods_of_implicit,
     members,
     members_of_implicit,
-    pods_missing,
     task_priority_problems,
-    too_few_given,
+    too_many_assumed,
 )
 from closeknit.dialects.kai.node_pools import in_pool, unlabelled_nodes
 from closeknit.dialects.kai.owners import as_owner, check_joining, implicit_groups
@@ -92,7 +97,8 @@ class GroupTerms:
     """Without a request."""
     subgroups: Tree
     levels: Constraints
-    leaves: Mapping[str, tuple[Path, int]]
+    leaves: Mapping[str, int]
+    """How many pods of each leaf must run at once."""
     assumed: Assumed
     problems: tuple[Problem, ...]
     wrong_queue: tuple[Problem, ...]
@@ -148,7 +154,20 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     lacking = (pods_missing if ours else pods_not_there) if live else too_few_given
     awaited: list[Problem] = [] if live else found
     assumed = None if live else terms.assumed
-    groups = leaf_pods(name, terms.leaves, present, assumed, expected, lacking=lacking, found=awaited)
+    groups: Mapping[str, Group] = {}
+    if view.judging:
+        found.extend(too_many_assumed(terms.leaves, subgroups))
+    else:
+        groups = leaf_pods(
+            name,
+            terms.leaves,
+            present,
+            assumed,
+            expected,
+            tree=subgroups,
+            lacking=lacking,
+            found=awaited,
+        )
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
     lacks_pods = whole is None and not ours
@@ -164,7 +183,7 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
         root=name,
         request=lambda: (
             None
-            if lacks_pods
+            if lacks_pods or view.judging
             else Request(
                 name, in_pool(pool, _root(spec, name, whole or subgroups, levels, groups)), levels.topology
             )
@@ -272,7 +291,7 @@ def _without_unformed(
         children = subgroups.children[name]
         if not children:
             return name in groups
-        least = subgroups.subgroups[name].given.min_sub_group if name else spec.min_sub_group
+        least = subgroups.subgroups[name].min_sub_group if name else spec.min_sub_group
         good = kept[name] = tuple(child for child in children if formed(child))
         if any(runs(child) for child in children if child not in good):
             return False
@@ -288,12 +307,12 @@ def _without_unformed(
     return replace(subgroups, children={**subgroups.children, **kept}) if kept else subgroups
 
 
-def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path, int]]:
-    """Path and minimum of all that has pods: the leaves, or the PodGroup itself if it has no subgroups."""
+def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, int]:
+    """The minimum of all that has pods: the leaves, or the PodGroup itself if it has no subgroups."""
     if not subgroups.subgroups:
-        return {"": (("spec",), 1 if spec.min_member is None else max(spec.min_member, 0))}
-    leaves = (subgroups.subgroups[leaf] for leaf in subgroups.leaves())
-    return {leaf.name: (leaf.path, max(leaf.given.min_member or 0, 0)) for leaf in leaves}
+        return {"": 1 if spec.min_member is None else max(spec.min_member, 0)}
+    given = subgroups.subgroups
+    return {leaf: least if (least := given[leaf].min_member or 0) > 0 else 0 for leaf in subgroups.leaves()}
 
 
 def _shapes(made: ImplicitGroup, namespace: str, found: list[Problem]) -> dict[Path, Shape]:
@@ -320,7 +339,7 @@ def _root(
         if not subgroups.children[subgroup]:
             return own.group(subgroup or name, leaves[subgroup].members, leaves[subgroup].minimum)
         children = [built(child) for child in sorted(subgroups.children[subgroup])]
-        given = subgroups.subgroups[subgroup].given if subgroup else spec
+        given = subgroups.subgroups[subgroup] if subgroup else spec
         return own.group(subgroup or name, children, given.min_sub_group)
 
     return built("")

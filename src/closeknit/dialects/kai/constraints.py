@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
@@ -11,6 +11,7 @@ from closeknit.dialects.core.levels import LevelField, Levels, PartFields, neste
 from closeknit.dialects.kai.joint_topologies import joint_name
 from closeknit.dialects.kai.subgroups import Tree
 from closeknit.dialects.kai.topologies import depths
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem
 from closeknit.hub.sentences import core, hub
@@ -53,50 +54,99 @@ def constraints(
     ``elsewhere`` gives the fields that hold the constraints of the PodGroup (the empty name) and of its
     subgroups, where these are fields of another object.
     """
-    given = {"": (elsewhere.get("") or Fields.of(("spec",)), spec.topology_constraint)} | {
-        name: (elsewhere.get(name) or Fields.of(each.path), each.given.topology_constraint)
-        for name, each in tree.subgroups.items()
+    given = {"": spec.topology_constraint} | {
+        name: each.topology_constraint for name, each in tree.subgroups.items()
     }
-    topology = _one_topology(given.values(), topologies, found)
+
+    def fields(name: str) -> Fields:
+        return elsewhere.get(name) or Fields.of(tree.path(name))
+
+    found.extend(first_of(_topology_problems(given, fields, topologies)))
+    topology = _one_topology(given, topologies)
     if topology is None:
         return Constraints(None, dict.fromkeys(given, Levels()))
     names = depths(topology)
-    parts = {name: _fields(parent, *given[name], topology, topologies) for name, parent in tree.walk()}
+
+    def part(name: str, parent: str | None) -> PartFields:
+        if not given[name].topology:
+            return PartFields(parent)
+        return _fields(parent, fields(name), given[name], topology, topologies)
+
+    parents, alike = _parts(tree, given)
+    parts = {"": part("", None)} | {name: part(name, parent) for name, parent in parents.items()}
     levels, unknown, coarser = nested(parts, topology, names, called="level")
-    for each in unknown:
-        remedy = OneOf.among(each.value, names)
-        found.append(hub.UNKNOWN_LEVEL.at(each.path, topology=topology.name, level=each.value, remedy=remedy))
-    found.extend(coarser)
+    if alike and (unknown or coarser):
+        # What is wrong with one is wrong with all that are like it, each at its own field.
+        whole = {name: part(name, parent) for name, parent in tree.walk()}
+        levels, unknown, coarser = nested(whole, topology, names, called="level")
+    else:
+        levels |= {name: levels[other] for name, other in alike.items()}
+    found.extend(first_of(_unknown(each, topology, names) for each in unknown))
+    found.extend(first_of(coarser))
     return Constraints(topology.name, levels)
 
 
-def _one_topology(
-    given: Iterable[tuple[Fields, wire.TopologyConstraint]], known: KnownTopologies, found: list[Problem]
-) -> Topology | None:
+def _unknown(field: LevelField, topology: Topology, names: Collection[str]) -> Problem:
+    remedy = OneOf.among(field.value, names)
+    return hub.UNKNOWN_LEVEL.at(field.path, topology=topology.name, level=field.value, remedy=remedy)
+
+
+def _parts(tree: Tree, given: Mapping[str, wire.TopologyConstraint]) -> tuple[dict[str, str], dict[str, str]]:
+    """Subgroups with their parents, parents first; and leaves that are like one of these, with that one.
+
+    Alike are leaves of one parent with equal constraints. They are most of a large PodGroup.
+    """
+    parents: dict[str, str] = {}
+    alike: dict[str, str] = {}
+    children, pending = tree.children, [""]
+    for parent in pending:
+        first: dict[wire.TopologyConstraint, str] = {}
+        for name in children[parent]:
+            if children[name]:
+                pending.append(name)
+            elif (other := first.setdefault(given[name], name)) is not name:
+                alike[name] = other
+                continue
+            parents[name] = parent
+    return parents, alike
+
+
+def _one_topology(given: Mapping[str, wire.TopologyConstraint], known: KnownTopologies) -> Topology | None:
     """The topology that all constraints name, or the tree that several make together."""
-    first: tuple[str, Path] | None = None
-    every = list(given)
-    joint = known.usable.get(joint_name(each.topology for _, each in every if each.topology))
-    for fields, constraint in every:
-        name, path = constraint.topology, fields.topology
-        if name and not (constraint.required_topology_level or constraint.preferred_topology_level):
-            found.append(sentences.TOPOLOGY_WITHOUT_LEVEL.at(path))
-        if not name:
-            if constraint.required_topology_level or constraint.preferred_topology_level:
-                found.append(core.TOPOLOGY_MISSING.at(path, allowed=OneOf.among("", known.usable)))
+    names = dict.fromkeys(each.topology for each in given.values())
+    names.pop("", None)
+    return known.usable.get(joint_name(names)) or known.usable.get(next(iter(names), ""))
+
+
+def _topology_problems(
+    given: Mapping[str, wire.TopologyConstraint], fields: Callable[[str], Fields], known: KnownTopologies
+) -> Iterator[Problem]:
+    first = ""
+    named_first = ""
+    joint = joint_name({each.topology for each in given.values()} - {""}) in known.usable
+    for subgroup, constraint in given.items():
+        name = constraint.topology
+        level = constraint.required_topology_level or constraint.preferred_topology_level
+        if (name == first != "") if level else not name:
             continue
-        if first is not None and name != first[0] and joint is None:
-            field = Field(first[1])
-            found.append(sentences.TWO_TOPOLOGIES.at(path, topology=name, other=first[0], field=field))
+        path = fields(subgroup).topology
+        if name and not level:
+            yield sentences.TOPOLOGY_WITHOUT_LEVEL.at(path)
+        if not name:
+            yield core.TOPOLOGY_MISSING.at(path, allowed=OneOf.among("", known.usable))
+            continue
+        if first and name != first and not joint:
+            field = Field(fields(named_first).topology)
+            yield sentences.TWO_TOPOLOGIES.at(path, topology=name, other=first, field=field)
         # A name that is wrong everywhere is reported once, where it stands first.
-        if first is None or name != first[0]:
+        if name != first:
             if name in known.broken:
-                found.append(core.HAS_PROBLEMS.at(path, kind="Topology", name=name))
+                yield core.HAS_PROBLEMS.at(path, kind="Topology", name=name)
             elif name not in known.usable:
                 allowed = OneOf.among(name, known.usable)
-                found.append(sentences.TOPOLOGY_NOT_THERE.at(path, topology=name, allowed=allowed))
-        first = first or (name, path)
-    return joint or (known.usable.get(first[0]) if first else None)
+                yield sentences.TOPOLOGY_NOT_THERE.at(path, topology=name, allowed=allowed)
+        if not first:
+            first, named_first = name, subgroup
 
 
 def _fields(

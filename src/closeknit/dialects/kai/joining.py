@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from closeknit.apis.kai_keys import GROUP_ANNOTATION, SKIP, SUBGROUP_LABEL
 from closeknit.dialects.core.kinds import value_at
 from closeknit.dialects.core.minimum_members import ExpectedPod
@@ -21,6 +23,7 @@ from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 
+_GROUP = GROUP_ANNOTATION.encode()
 _JOINING = "kai owners by the PodGroup that their pods join"
 
 
@@ -80,16 +83,11 @@ def _roles(stored: Stored[Any]) -> Iterator[tuple[str, PodRole]]:
 
 def _mentions(written: Any) -> bool:
     """Whether the name of the annotation stands anywhere in an object."""
-    pending = [written]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, dict):
-            if GROUP_ANNOTATION in value:
-                return True
-            pending.extend(each for each in value.values() if isinstance(each, dict | list))
-        elif isinstance(value, list):
-            pending.extend(each for each in value if isinstance(each, dict | list))
-    return False
+    try:
+        return _GROUP in msgspec.json.encode(written)
+    except (TypeError, OverflowError, RecursionError):
+        # What JSON cannot say is looked at more closely.
+        return True
 
 
 def joining_indexes(shapes: Sequence[type[Any]]) -> tuple[Index, ...]:

@@ -28,11 +28,8 @@ def joint_topologies(view: View, known: Mapping[str, Topology]) -> Iterator[Topo
     wanted: dict[str, tuple[str, ...]] = {}
     for group in view.of(PodGroup):
         spec = group.content.spec
-        given = [
-            spec.topology_constraint,
-            *(each.topology_constraint for each in spec.sub_groups or spec.subgroups or ()),
-        ]
-        names = tuple(sorted({each.topology for each in given if each.topology}))
+        given = {each.topology_constraint.topology for each in spec.sub_groups or spec.subgroups or ()}
+        names = tuple(sorted((given | {spec.topology_constraint.topology}) - {""}))
         if len(names) > 1 and all(name in known for name in names):
             wanted[joint_name(names)] = names
     nodes = [node.content.metadata.labels for node in view.of(Node)] if wanted else []

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from closeknit.apis.kai_keys import SUBGROUP_LABEL, TASK_PRIORITY
-from closeknit.dialects.core.assumed_pods import Assumed
+from closeknit.dialects.core.assumed_pods import Assumed, pods_missing
 from closeknit.dialects.core.minimum_members import Candidate, ExpectedPod, equal_pods, pods_of_leaf
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, pod_problems, rank
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, leaf_by_labels
@@ -88,50 +89,47 @@ def _subgroup_problems(leaf: str, group: str, tree: Tree) -> Iterator[Problem]:
         yield sentences.POD_OF_A_PARENT.at(_LABEL, subgroup=leaf, allowed=allowed)
 
 
-def too_few_given(path: Path, minimum: int, there: int) -> Problem:
-    """What a leaf lacks that is given in files with some of its pods."""
-    given = "1 is given" if there == 1 else f"{there} are given"
-    return sentences.TOO_FEW_PODS.at(path, minimum=minimum, given=given, missing=minimum - there)
-
-
-def pods_missing(path: Path, minimum: int, there: int) -> Problem:
-    """What a leaf lacks whose pods are ours to bind."""
-    given = "1 is there" if there == 1 else f"{there} are there"
-    return sentences.PODS_MISSING.at(path, minimum=minimum, given=given, missing=minimum - there)
+def too_many_assumed(leaves: Mapping[str, int], tree: Tree) -> Iterator[Problem]:
+    """So many pods that they are not assumed."""
+    if sum(leaves.values()) > MOST_PODS:
+        totals = zip(leaves, accumulate(leaves.values()), strict=True)
+        leaf = next(leaf for leaf, total in totals if total > MOST_PODS)
+        yield sentences.TOO_MANY_ASSUMED.at(tree.path(leaf, "minMember"), most=MOST_PODS)
 
 
 def leaf_pods(
     group: str,
-    leaves: Mapping[str, tuple[Path, int]],
+    leaves: Mapping[str, int],
     present: Members,
     assumed: Assumed | None,
     expected: Mapping[str, Sequence[ExpectedPod]],
     *,
+    tree: Tree,
     lacking: Callable[[Path, int, int], Problem],
     found: list[Problem],
 ) -> dict[str, Group]:
     """Every leaf of a PodGroup, from its pods or, where it has none, assumed.
 
-    ``leaves`` gives the path of each, and how many of its pods must run at once; ``expected`` are pods that
-    others will make. A leaf that lacks pods is left out of the answer, and ``found`` gets what ``lacking``
-    makes of its field, minimum and pods.
+    ``leaves`` gives how many pods of each must run at once; ``expected`` are pods that others will make. A
+    leaf that lacks pods is left out of the answer, and ``found`` gets what ``lacking`` makes of its field,
+    minimum and pods.
     """
     made: dict[str, Group] = {}
-    left = MOST_PODS
-    for leaf, (path, minimum) in leaves.items():
-        where = (*path, "minMember")
+    if assumed is not None:
+        with_pods = {*present.by_leaf, *expected}
+        without = {leaf: least for leaf, least in leaves.items() if leaf not in with_pods}
+        if too_many := list(too_many_assumed(without, tree)):
+            found.extend(too_many)
+            return made
+    for leaf, minimum in leaves.items():
         if assumed is None or leaf in present.by_leaf or leaf in expected:
             there: list[Candidate] = [*present.by_leaf.get(leaf, ()), *expected.get(leaf, ())]
             given = _leaf(group, leaf, minimum, there, shrinks=assumed is not None)
             if isinstance(given, Group):
                 made[leaf] = given
             else:
-                found.append(lacking(where, minimum, minimum - given))
+                found.append(lacking(tree.path(leaf, "minMember"), minimum, minimum - given))
             continue
-        left -= minimum
-        if left < 0:
-            found.append(sentences.TOO_MANY_ASSUMED.at(where, most=MOST_PODS))
-            break
         own = group.rpartition("/")[2]
         stem = f"{own}-{leaf}" if leaf else own
         names = [f"{stem}-{i}" for i in range(minimum)]

@@ -11,10 +11,11 @@ from typing import Any
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.apis.kai_keys import GPU_FRACTION, GPU_MEMORY
 from closeknit.dialects.core.durations import duration_problems
-from closeknit.dialects.kai.subgroups import SubGroup, Tree, parent_problems
+from closeknit.dialects.kai.subgroups import Tree, parent_problems
 from closeknit.dialects.wire.decoding import found as worded
+from closeknit.hub.many_problems import MOST_OF_A_RULE, first_of
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import OneOf, Problem, Range, nearest
+from closeknit.hub.problems import OneOf, Problem, Range
 from closeknit.hub.sentences import core, hub
 from closeknit.hub.sentences import kai as sentences
 from closeknit.hub.sentences import wire as wire_sentences
@@ -32,29 +33,34 @@ def minimum_problems(spec: wire.PodGroupSpec, tree: Tree, *, exists: bool = Fals
     it passes over the number with a warning.
     """
     yield from _both_or_negative(("spec",), spec.min_member, spec.min_sub_group)
-    path, children = ("spec", "minSubGroup"), tree.children[""]
+    path, children = ("spec", "minSubGroup"), len(tree.children[""])
     if spec.min_sub_group is not None and not children:
         yield sentences.NO_SUBGROUPS_TO_COUNT.at(path, field=tree.field)
     elif spec.min_sub_group is not None:
         yield from _more_than(children, spec.min_sub_group, path)
-    # Who is named as a parent, or was probably meant, is not taken for a leaf on top of other mistakes.
-    unknown = tree.named - tree.subgroups.keys()
-    meant = tree.named | {nearest(name, tree.subgroups) for name in unknown}
-    for subgroup in tree.subgroups.values():
-        children = tree.children[subgroup.name]
-        yield from _minimum_problems(subgroup, children, parent=subgroup.name in meant, exists=exists)
-    for subgroup in tree.repeated:
+    yield from first_of(_subgroup_problems(tree, exists=exists))
+    for i in tree.repeated[:MOST_OF_A_RULE]:
         # Whose the children are is not clear where a name stands twice, so neither is reported to have none.
-        yield from parent_problems(subgroup, tree.subgroups)
-        yield from _minimum_problems(subgroup, (), parent=subgroup.name in meant, exists=exists)
+        given, place = tree.given[i], tree.place(i)
+        yield from parent_problems(tree, given, place)
+        yield from _minimum_problems(given, place, 0, parent=given.name in tree.meant, exists=exists)
+
+
+def _subgroup_problems(tree: Tree, *, exists: bool) -> Iterator[Problem]:
+    for name, given in tree.subgroups.items():
+        least, children = given.min_member, len(tree.children[name])
+        fine = least is None if children else least is not None and least >= 0
+        if not fine or given.min_sub_group is not None:
+            parent = name in tree.meant
+            yield from _minimum_problems(given, tree.path(name), children, parent=parent, exists=exists)
 
 
 def _minimum_problems(
-    subgroup: SubGroup, children: tuple[str, ...], *, parent: bool, exists: bool
+    given: wire.SubGroup, path: Path, children: int, *, parent: bool, exists: bool
 ) -> Iterator[Problem]:
-    given, name = subgroup.given, subgroup.name
-    pods, groups = (*subgroup.path, "minMember"), (*subgroup.path, "minSubGroup")
-    yield from _both_or_negative(subgroup.path, given.min_member, given.min_sub_group)
+    name = given.name
+    pods, groups = (*path, "minMember"), (*path, "minSubGroup")
+    yield from _both_or_negative(path, given.min_member, given.min_sub_group)
     both = given.min_member is not None and given.min_sub_group is not None
     if children:
         if given.min_member is not None and not both:
@@ -69,9 +75,9 @@ def _minimum_problems(
             yield sentences.LEAF_WITHOUT_MINIMUM.at(pods, name=name)
 
 
-def _more_than(children: tuple[str, ...], wanted: int, path: Path) -> Iterator[Problem]:
-    if wanted > len(children):
-        yield sentences.MORE_THAN_CHILDREN.at(path, value=wanted, allowed=Range(0, len(children)))
+def _more_than(children: int, wanted: int, path: Path) -> Iterator[Problem]:
+    if wanted > children:
+        yield sentences.MORE_THAN_CHILDREN.at(path, value=wanted, allowed=Range(0, children))
 
 
 def _both_or_negative(path: Path, min_member: int | None, min_sub_group: int | None) -> Iterator[Problem]:

@@ -22,7 +22,7 @@ _MOST_NAMED = 4
 def running_apart(view: View, tree: Tree, levels: Constraints, present: Members) -> Iterator[Problem]:
     """A note for each group whose running pods break the level that it requires; told of files alone."""
     topology = view.derive(topologies_of, FAMILY).get(levels.topology or "")
-    if view.schedulers is not None or topology is None:
+    if view.schedulers is not None or topology is None or not present.by_leaf:
         return
     for name, own in levels.levels.items():
         depth = topology.index(own.required) if own.required else None
@@ -38,7 +38,5 @@ def running_apart(view: View, tree: Tree, levels: Constraints, present: Members)
         if len(first) > 1:
             named = [f"{pod} in {'/'.join(domain) or 'none'}" for domain, pod in sorted(first.items())]
             listed = ", ".join(named[:_MOST_NAMED]) + (" and more" if len(named) > _MOST_NAMED else "")
-            path = (
-                (*tree.subgroups[name].path, "topologyConstraint") if name else ("spec", "topologyConstraint")
-            )
+            path = tree.path(name, "topologyConstraint")
             yield sentences.RUNNING_APART.at(path, level=own.required or "", pods=listed)

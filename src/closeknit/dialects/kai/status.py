@@ -74,12 +74,12 @@ def _awaited(group: Stored[PodGroup], view: View) -> Iterator[Problem]:
     subgroups = tree(group.content.spec, [])
     pods = pods_of(view, group.key, FAMILY)
     by_leaf = members(pods, group.name, subgroups).by_leaf
-    for leaf, (path, minimum) in leaves_of(group.content.spec, subgroups).items():
+    for leaf, minimum in leaves_of(group.content.spec, subgroups).items():
         present = [pod for pod in by_leaf.get(leaf, ()) if pod.stage in _ALIVE]
         if len(present) < minimum:
             gated = sum(bool(pod.stored.content.spec.scheduling_gates) for pod in present)
             yield sentences.PODS_AWAITED.at(
-                (*path, "minMember"), minimum=minimum, existing=len(present), gated=gated
+                subgroups.path(leaf, "minMember"), minimum=minimum, existing=len(present), gated=gated
             )
 
 

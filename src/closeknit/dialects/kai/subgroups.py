@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
+from closeknit.hub.many_problems import first_of
+from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Field, OneOf, Problem, shown
+from closeknit.hub.problems import Choices, Field, Problem, shown
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kai as sentences
 
@@ -16,23 +21,14 @@ DEEPEST = 64
 """How deep subgroups may nest. A topology has at most 16 levels, so deeper groups can be no closer."""
 LONGEST_NAME = 63
 
-_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
+_MOST_LOOKED_UP = 20
+"""Of how many parents that are not there it is looked up who was meant."""
+_LONGEST_CIRCLE = 16
+"""How many of the subgroups of a circle are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubGroup:
-    """A subgroup, and where it stands in its PodGroup."""
-
-    path: Path
-    given: wire.SubGroup
-
-    @property
-    def name(self) -> str:
-        """Its name, unique within the PodGroup."""
-        return self.given.name
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tree:
     """Subgroups by name, and who is whose child; the empty name stands for the PodGroup itself.
 
@@ -42,21 +38,47 @@ class Tree:
 
     field: str
     """The spelling that the author used."""
-    subgroups: Mapping[str, SubGroup]
+    subgroups: Mapping[str, wire.SubGroup]
     children: Mapping[str, tuple[str, ...]]
-    repeated: tuple[SubGroup, ...]
-    """Those whose name an earlier one has already."""
-    named: frozenset[str]
-    """Every name in a field ``parent``, be it there or not."""
+    given: Sequence[wire.SubGroup] = ()
+    """All of them, as they are written."""
+    repeated: tuple[int, ...] = ()
+    """Places of those whose name an earlier one has already."""
+
+    @cached_property
+    def meant(self) -> AbstractSet[str | None]:
+        """Who is named as a parent, or was probably meant.
+
+        They are not taken for leaves on top of other mistakes.
+        """
+        named = {each.parent for each in self.given}
+        unknown = sorted(named - self.subgroups.keys())
+        return named | {nearest(name, self.subgroups) for name in unknown[:_MOST_LOOKED_UP]}
+
+    @cached_property
+    def choices(self) -> Choices:
+        """What a parent may be."""
+        return Choices(self.subgroups)
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {each.name: i for i, each in reversed(list(enumerate(self.given)))}
+
+    def path(self, name: str, *steps: str) -> Path:
+        """Where a subgroup is written, or a field of it."""
+        return (*self.place(self._places[name]), *steps) if name else ("spec", *steps)
+
+    def place(self, index: int) -> Path:
+        """Where the subgroup with this number is written."""
+        return ("spec", self.field, index)
 
     def leaves(self, name: str = "") -> list[str]:
         """The subgroups below this one that have pods, sorted."""
-        found, pending = [], list(self.children[name])
-        while pending:
-            inner = pending.pop()
-            pending.extend(self.children[inner])
-            if not self.children[inner]:
-                found.append(inner)
+        found: list[str] = []
+        row, children = self.children[name], self.children
+        while row:
+            found.extend(each for each in row if not children[each])
+            row = tuple(chain.from_iterable(map(children.__getitem__, row)))
         return sorted(found)
 
     def walk(self) -> Iterator[tuple[str, str | None]]:
@@ -72,59 +94,86 @@ def tree(spec: wire.PodGroupSpec, found: list[Problem]) -> Tree:
     """The subgroups of a PodGroup, under the spelling that its author used."""
     if spec.sub_groups is not None and spec.subgroups is not None:
         found.append(sentences.TWO_SPELLINGS.at(("spec", "subgroups")))
-    field, given = "subGroups", spec.sub_groups
-    if given is None and spec.subgroups is not None:
+    field, given = "subGroups", spec.sub_groups or ()
+    if spec.sub_groups is None and spec.subgroups is not None:
         field, given = "subgroups", spec.subgroups
-    subgroups: dict[str, SubGroup] = {}
-    repeated: list[SubGroup] = []
-    for i, each in enumerate(given or ()):
-        subgroup = SubGroup(("spec", field, i), each)
-        found.extend(name_problems(subgroup.name, (*subgroup.path, "name")))
-        if not subgroup.name:
-            continue
-        first = subgroups.setdefault(subgroup.name, subgroup)
-        if first is not subgroup:
-            path = (*subgroup.path, "name")
-            found.append(core.NAME_TAKEN.at(path, name=subgroup.name, field=Field(first.path)))
-            repeated.append(subgroup)
-    children: dict[str, list[str]] = {name: [] for name in ("", *subgroups)}
-    for name, parent in _parents(subgroups, found).items():
-        children[parent].append(name)
-    made = Tree(
-        field,
-        subgroups,
-        {name: tuple(inner) for name, inner in children.items()},
-        tuple(repeated),
-        frozenset(each.parent for each in given or ()),
-    )
+    subgroups = {each.name: each for each in given}
+    repeated: tuple[int, ...] = ()
+    if len(subgroups) < len(given) or not _are_names(subgroups):
+        subgroups, repeated = _well_named(field, given, found)
+    made = Tree(field, subgroups, {}, given, repeated)
+    parents = {name: each.parent for name, each in subgroups.items()}
+    children: dict[str, tuple[str, ...]] = {"": (), **dict.fromkeys(subgroups, ())}
+    if any(parents.values()):
+        found.extend(first_of(_without_strangers(made, parents)))
+        found.extend(first_of(_without_circles(made, parents)))
+        inner: dict[str, list[str]] = {}
+        for name, parent in parents.items():
+            inner.setdefault(parent, []).append(name)
+        children |= {name: tuple(each) for name, each in inner.items()}
+    else:
+        children[""] = tuple(subgroups)
+    made = replace(made, children=children)
     found.extend(_depth_problems(made))
     return made
 
 
+def _are_names(names: Iterable[str]) -> bool:
+    return all(map(_NAME.fullmatch, names))
+
+
+def _well_named(
+    field: str, given: Sequence[wire.SubGroup], found: list[Problem]
+) -> tuple[dict[str, wire.SubGroup], tuple[int, ...]]:
+    """The first subgroup of each name, and where others of the same names stand."""
+    first: dict[str, int] = {}
+    repeated: list[int] = []
+
+    def problems() -> Iterator[Problem]:
+        for i, each in enumerate(given):
+            path = ("spec", field, i, "name")
+            yield from name_problems(each.name, path)
+            if each.name and first[each.name] != i:
+                other = Field(("spec", field, first[each.name]))
+                yield core.NAME_TAKEN.at(path, name=each.name, field=other)
+
+    for i, each in enumerate(given):
+        if each.name and first.setdefault(each.name, i) != i:
+            repeated.append(i)
+    found.extend(first_of(problems()))
+    return {name: given[i] for name, i in first.items()}, tuple(repeated)
+
+
 def name_problems(name: str, path: Path, longest: int = LONGEST_NAME) -> Iterator[Problem]:
     """A subgroup's name is the value of a label of its pods."""
-    if len(name) > longest or not _DNS_LABEL.fullmatch(name):
+    if len(name) > longest or not _NAME.fullmatch(name):
         yield sentences.NOT_A_SUBGROUP_NAME.at(path, name=name, longest=longest)
 
 
-def parent_problems(subgroup: SubGroup, subgroups: Mapping[str, SubGroup]) -> Iterator[Problem]:
+def parent_problems(made: Tree, given: wire.SubGroup, path: Path) -> Iterator[Problem]:
     """A parent must be there."""
-    parent = subgroup.given.parent
-    if parent and parent not in subgroups:
-        others = OneOf.among(parent, [name for name in subgroups if name != subgroup.name])
-        yield core.NOT_FOUND.at((*subgroup.path, "parent"), kind="subgroup", name=parent, remedy=others)
+    if given.parent and given.parent not in made.subgroups:
+        others = made.choices.instead_of(given.parent, but=given.name)
+        yield core.NOT_FOUND.at((*path, "parent"), kind="subgroup", name=given.parent, remedy=others)
 
 
-def _parents(subgroups: Mapping[str, SubGroup], found: list[Problem]) -> dict[str, str]:
-    """The parent of each subgroup."""
-    parents: dict[str, str] = {}
-    for name, subgroup in subgroups.items():
-        parents[name] = subgroup.given.parent
-        if unknown := list(parent_problems(subgroup, subgroups)):
-            found.extend(unknown)
-            parents[name] = ""
+def _without_strangers(made: Tree, parents: dict[str, str]) -> Iterator[Problem]:
+    """Take out parents that are not there."""
+    strange = set(parents.values()) - made.subgroups.keys() - {""}
+    wrong = [name for name, parent in parents.items() if parent in strange] if strange else []
+    parents.update(dict.fromkeys(wrong, ""))
+    for name in wrong:
+        yield from parent_problems(made, made.subgroups[name], made.path(name))
+
+
+def _without_circles(made: Tree, parents: dict[str, str]) -> Iterator[Problem]:
+    """Break circles of parents."""
+    circles: list[list[str]] = []
     settled = {""}
-    for start in subgroups:
+    for start, parent in parents.items():
+        if parent in settled:
+            settled.add(start)
+            continue
         trail: dict[str, None] = {}
         name = start
         while name not in settled and name not in trail:
@@ -132,20 +181,20 @@ def _parents(subgroups: Mapping[str, SubGroup], found: list[Problem]) -> dict[st
             name = parents[name]
         if name not in settled:
             steps = list(trail)
-            circle = " > ".join(shown(step) for step in (*steps[steps.index(name) :], name))
-            path = (*subgroups[name].path, "parent")
-            found.append(sentences.CIRCLE_OF_SUBGROUPS.at(path, circle=circle))
+            circles.append(steps[steps.index(name) :])
             parents[name] = ""
         settled.update(trail)
-    return parents
+    for circle in circles:
+        path, first = made.path(circle[0], "parent"), shown(circle[0])
+        steps = [*map(shown, circle[:_LONGEST_CIRCLE]), *(["…"] if len(circle) > _LONGEST_CIRCLE else ())]
+        yield sentences.CIRCLE_OF_SUBGROUPS.at(path, circle=" > ".join([*steps, first]))
 
 
 def _depth_problems(made: Tree) -> Iterator[Problem]:
-    row = list(made.children[""])
+    row = made.children[""]
     depth = 0
     while row and depth < DEEPEST:
-        row = [inner for outer in row for inner in made.children[outer]]
+        row = tuple(chain.from_iterable(map(made.children.__getitem__, row)))
         depth += 1
     if row:
-        path = (*made.subgroups[row[0]].path, "parent")
-        yield sentences.SUBGROUPS_TOO_DEEP.at(path, deepest=DEEPEST)
+        yield sentences.SUBGROUPS_TOO_DEEP.at(made.path(row[0], "parent"), deepest=DEEPEST)

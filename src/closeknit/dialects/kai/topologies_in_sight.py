@@ -40,7 +40,7 @@ def _asked_for(view: View) -> Iterator[Asked]:
 def _levels_of(spec: PodGroupSpec) -> Iterator[Asked]:
     subgroups = tree(spec, [])
     given = {"": spec.topology_constraint} | {
-        name: each.given.topology_constraint for name, each in subgroups.subgroups.items()
+        name: each.topology_constraint for name, each in subgroups.subgroups.items()
     }
     for topology in sorted({each.topology for each in given.values() if each.topology}):
         parts = {

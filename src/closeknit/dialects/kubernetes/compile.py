@@ -6,7 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.scheduling_k8s_io_v1alpha2 import PodGroup
-from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods, pods_not_there
+from closeknit.dialects.core.assumed_pods import (
+    Assumed,
+    assumed_pods,
+    pods_missing,
+    pods_not_there,
+    too_few_given,
+)
 from closeknit.dialects.core.minimum_members import equal_pods, pods_of_leaf
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.notes import not_in_sight
@@ -111,11 +117,7 @@ def _members(name: str, minimum: int, pods: Sequence[ReadPod], assumed: Assumed 
     if assumed is not None and all(pod.stage is Stage.RUNNING for pod in present):
         least = min(least, len(present))
     if least > len(present):
-        there = "1 is" if len(present) == 1 else f"{len(present)} are"
-        missing = least - len(present)
-        if assumed is None:
-            return counting.PODS_MISSING.at(_MINIMUM, minimum=least, given=f"{there} there", missing=missing)
-        return counting.TOO_FEW_PODS.at(_MINIMUM, minimum=least, given=f"{there} given", missing=missing)
+        return (pods_missing if assumed is None else too_few_given)(_MINIMUM, least, len(present))
     return pods_of_leaf(_LEAF, name, least, present)
 
 

@@ -22,6 +22,7 @@ from closeknit.dialects.kueue.queued_workload import (
 from closeknit.dialects.kueue.slices import whole_number
 from closeknit.dialects.kueue.topology_request import from_annotations, misplaced
 from closeknit.dialects.store.objects import Stored
+from closeknit.hub.many_problems import MOST_OF_A_RULE
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem, Range
 from closeknit.hub.sentences import core, hub
@@ -67,7 +68,7 @@ def read_job_set(stored: Stored[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iterable
     members = list(pods)
     pod_sets: list[QueuedPodSet] = []
     first_index: dict[str, int] = {}
-    for i, job in enumerate(jobs):
+    for i, job in enumerate(jobs[:MOST_OF_A_RULE]):
         if (first := first_index.setdefault(job.name, i)) != i:
             taken = Field((*path, first))
             found.append(sentences.NAME_TAKEN.at((*path, i, "name"), name=job.name, first=taken))

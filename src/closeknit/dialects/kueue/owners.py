@@ -208,12 +208,17 @@ def _replaced(workload: Stored[wire.Workload]) -> Iterator[Key]:
 
 
 def _latest(view: View, workload: Key) -> Key:
-    """The Workload that speaks for an elastic one: the last of those that replace each other."""
-    seen = {workload: None}
-    while found := [each.key for each in view.found(_BY_REPLACED, workload) if each.key not in seen]:
-        workload = found[0]
-        seen[workload] = None
-    return workload
+    """The Workload that speaks for an elastic one: the last of those that replace one another.
+
+    Where they do so in a circle, each speaks for itself.
+    """
+    seen = [workload]
+    while found := [each.key for each in view.found(_BY_REPLACED, seen[-1])]:
+        following = next((key for key in found if key not in seen), None)
+        if following is None:
+            return workload
+        seen.append(following)
+    return seen[-1]
 
 
 def _wanted(view: View, owner: Key) -> Key | None:

@@ -14,8 +14,9 @@ from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.kueue.slices import Layer, Spelling, read_layers
 from closeknit.dialects.wire.decoding import is_slip
+from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Field, OneOf, Problem, nearest
+from closeknit.hub.problems import Field, OneOf, Problem
 from closeknit.hub.sentences import hub
 from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.topology import Topology

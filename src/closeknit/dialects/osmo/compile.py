@@ -49,7 +49,7 @@ def compile_workflow(stored: Stored[Workflow], view: View) -> Compiled:
     )
     if found or stored.problems:
         return Compiled((replace(base, problems=(*stored.problems, *found)),), tuple(found))
-    return Compiled(tuple(_workloads(base, workflow, view)))
+    return Compiled((base,) if view.judging else tuple(_workloads(base, workflow, view)))
 
 
 def makes(view: View) -> frozenset[Key]:

@@ -17,6 +17,7 @@ from closeknit.dialects.osmo.tree import Tree, tree
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.problems import OneOf, Problem, shown
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import osmo as sentences
@@ -92,12 +93,12 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     found: list[Problem] = []
     defined, again = resources(file, found)
     groups = tuple(rules.given_groups(file.workflow, found))
-    found.extend(rules.name_problems(file.workflow, groups))
+    found.extend(first_of(rules.name_problems(file.workflow, groups)))
     found.extend(rules.label_problems(file.workflow.labels))
-    found.extend(rules.lead_problems(groups))
-    found.extend(rules.text_problems(groups))
-    found.extend(input_problems(groups))
-    for path, task in (each for group in groups for each in group.tasks):
+    found.extend(first_of(rules.lead_problems(groups)))
+    found.extend(first_of(rules.text_problems(groups)))
+    found.extend(first_of(input_problems(groups)))
+    for path, task in (each for group in groups for each in group.tasks if each[1].exit_actions):
         exit_actions(task.exit_actions, (*path, "exitActions"), found)
     if str(file.version) not in _VERSIONS:
         code = sentences.UNKNOWN_FILE_VERSION
@@ -108,7 +109,7 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     templates = {name: reader.read(one, found) for name, one in defined.items()}
     # Of a resource that stands twice either may be the one to keep, so both are checked.
     either = {**templates, **{name: reader.read(one, found) for name, one in again.items()}}
-    found.extend(rules.missing_resources(groups, defined))
+    found.extend(first_of(rules.missing_resources(groups, defined)))
     topology = pool.topology if pool is not None else None
     labels = topology.labels if topology is not None else ()
     for group in groups:
@@ -119,6 +120,8 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     priority = rules.priority_of(stored, found)
     if found or stored.problems:
         return ReadWorkflow(stored, home, pool, (), tuple(dict.fromkeys(found)))
+    if view.judging:
+        return ReadWorkflow(stored, home, pool, (), (), priority)
     after = upstream(groups)
     read = tuple(_task_group(group, stored, templates, pool, after[group.name]) for group in groups)
     return ReadWorkflow(stored, home, pool, read, (), priority)

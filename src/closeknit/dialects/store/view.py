@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
@@ -60,12 +60,14 @@ class _Dependents:
         found = self._by_source.get(source)
         return () if found is None else found if isinstance(found, set) else (found,)
 
-    def add(self, source: _Source, name: _Name) -> None:
-        found = self._by_source.setdefault(source, name)
-        if isinstance(found, set):
-            found.add(name)
-        elif found != name:
-            self._by_source[source] = {found, name}
+    def add(self, sources: Iterable[_Source], name: _Name) -> None:
+        by_source = self._by_source
+        for source in sources:
+            found = by_source.setdefault(source, name)
+            if isinstance(found, set):
+                found.add(name)
+            elif found is not name and found != name:
+                by_source[source] = {found, name}
 
     def discard(self, source: _Source, name: _Name) -> bool:
         """Remove one; returns whether nobody depends on the source any more."""
@@ -87,6 +89,7 @@ class View:
         *,
         lenient: bool = False,
         partial: bool = False,
+        judging: bool = False,
         schedulers: frozenset[str] | None = None,
     ) -> None:
         self._store = store
@@ -99,6 +102,8 @@ class View:
         """Whether the store holds a part of what is in a cluster, such as a few files, and nothing is placed.
 
         What it names may then be elsewhere, as long as the store has nothing of that kind."""
+        self.judging = judging
+        """Whether only what is wrong with objects is asked for: no request is made of what is right."""
         self.schedulers = schedulers
         """The ``schedulerName`` of pods that are ours to bind, where the store follows a cluster.
 
@@ -120,9 +125,11 @@ class View:
 
     # ------------------------------------------------------------------------------------- changes
 
-    def put(self, entry: Entry) -> None:
-        """Add or replace one object."""
-        self._note(self._store.put(entry))
+    def put(self, entry: Entry) -> bool:
+        """Add or replace one object; returns whether it was not there, or was another."""
+        changes = self._store.put(entry)
+        self._note(changes)
+        return bool(changes)
 
     def remove(self, key: Key) -> None:
         """Forget one object, and what was made of it alone."""
@@ -220,7 +227,8 @@ class View:
         name: _Name = (function, *arguments)
         if self._at_work:
             self._at_work[-1][name] = None
-        return cast(_T, self._current(name).value)
+        value: _T = self._current(name).value
+        return value
 
     def _ask(self, question: Change) -> None:
         if self._at_work:
@@ -230,9 +238,12 @@ class View:
 
     def _current(self, name: _Name) -> _Result:
         result = self._results.get(name)
-        if result is None or (result.stale and any(self._is_newer(each, result) for each in result.sources)):
-            return self._work_out(name, result)
+        if result is None:
+            return self._work_out(name, None)
         if result.stale:
+            for each in result.sources:
+                if self._is_newer(each, result):
+                    return self._work_out(name, result)
             self._confirm(name, result)
         result.checked = self._revision
         return result
@@ -256,15 +267,20 @@ class View:
         finally:
             self._at_work.pop()
         self.worked_out[function] += 1
-        result = _Result(value, tuple(asked), changed=self._revision, checked=self._revision)
+        sources = tuple(asked)
+        result = _Result(value, sources, self._revision, self._revision)
         self._results[name] = result
-        for source in asked:
-            self._dependents.add(source, name)
-        if before is not None:
-            if before.value == value:
-                result.value, result.changed = before.value, before.changed
-            self._confirm(name, before)
-            self._forget(name, (source for source in before.sources if source not in asked))
+        if before is None:
+            self._dependents.add(sources, name)
+            return result
+        if before.value == value:
+            result.value, result.changed = before.value, before.changed
+        self._confirm(name, before)
+        if before.sources != sources:
+            # It is a dependent of the sources that it had before, as long as they are not forgotten.
+            had = set(before.sources)
+            self._dependents.add([each for each in sources if each not in had], name)
+            self._forget(name, [each for each in before.sources if each not in asked])
         return result
 
     def _forget(self, name: _Name, sources: Iterable[_Source]) -> None:
@@ -279,10 +295,13 @@ class View:
 
     def _drop_if_unused(self, name: _Name) -> None:
         """Drop a result on which nothing depends, unless it is of an object that exists or of all objects."""
-        is_of_object = any(isinstance(each, Key) and self._store.get(each) for each in name[1:])
+        if len(name) == 1:
+            return
+        for each in name[1:]:
+            if isinstance(each, Key) and self._store.get(each) is not None:
+                return
         # A function at work is registered as a dependent only when it is done.
-        is_used = self._dependents.of(name) or any(name in asked for asked in self._at_work)
-        if len(name) == 1 or is_of_object or is_used:
+        if self._dependents.of(name) or any(name in asked for asked in self._at_work):
             return
         result = self._results.pop(name, None)
         if result is not None:

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
 
 from closeknit.apis.wire import Number, Quantity, Wire
+from closeknit.hub.many_problems import MOST_OF_A_RULE
+from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Code, Problem, nearest, shown, suggestion
+from closeknit.hub.problems import Code, Problem, shown, suggestion
+from closeknit.hub.sentences import hub as hub_sentences
 from closeknit.hub.sentences import wire as sentences
 
 _W = TypeVar("_W", bound=Wire)
@@ -37,7 +41,7 @@ class _Notes:
         self.problems: list[Problem] = []
 
     def unknown(self, steps: _Steps, field: str, remedy: str) -> None:
-        self.problems.append(sentences.UNKNOWN_FIELD.at(_path(steps), field=field, remedy=remedy))
+        self._note(steps, sentences.UNKNOWN_FIELD, field=field, remedy=remedy)
 
     def mismatch(self, steps: _Steps, value: Any, expected: str) -> None:
         remedy = ""
@@ -49,7 +53,14 @@ class _Notes:
 
     def wrong(self, steps: _Steps, code: Code, **facts: str) -> None:
         self.readable = False
-        self.problems.append(code.at(_path(steps), **facts))
+        self._note(steps, code, **facts)
+
+    def _note(self, steps: _Steps, code: Code, **facts: str) -> None:
+        told = len(self.problems)
+        if told < MOST_OF_A_RULE:
+            self.problems.append(code.at(_path(steps), **facts))
+        elif told == MOST_OF_A_RULE:
+            self.problems.append(hub_sentences.AND_MORE.at(_path(steps), count=told))
 
 
 def decode(
@@ -60,8 +71,9 @@ def decode(
     Fields that the shape does not know are problems, unless ``lenient``, but do not keep the
     rest from being read. There is no value where anything else is wrong.
     """
-    if _fits(shape if lenient else _closed(shape), content):
-        return msgspec.convert(content, shape), ()
+    if lenient or _fits(_closed(shape), content):
+        with suppress(msgspec.ValidationError):
+            return msgspec.convert(content, shape), ()
     notes = _Notes(lenient=lenient)
     _checker(shape)(content, None, notes)
     value = msgspec.convert(content, shape) if notes.readable else None

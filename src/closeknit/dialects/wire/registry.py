@@ -24,8 +24,9 @@ from closeknit.dialects.wire.kinds import (
     files_at,
 )
 from closeknit.hub.keys import Key
+from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import OneOf, Problem, nearest, parted
+from closeknit.hub.problems import OneOf, Problem, parted
 from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.workload import ObjectName
 
@@ -74,7 +75,7 @@ class Registry:
         seen: dict[Key, Origin] = {}
         generated: Counter[str] = Counter()
         for origin, whole in self.written(documents):
-            named = _named(whole, generated)
+            named = with_name(whole, generated)
             yield from self._object(origin, named, seen, namespace, lenient=lenient)
 
     def written(self, documents: Iterable[Document]) -> Iterator[tuple[Origin, Any]]:
@@ -205,7 +206,7 @@ def _unpacked(content: Any) -> Iterator[tuple[Path, Any]]:
         )
 
 
-def _named(content: Any, generated: Counter[str]) -> Any:
+def with_name(content: Any, generated: Counter[str]) -> Any:
     """An object that leaves its name to the server with one of the kind that a server would give.
 
     The name follows from the content, so that the order of documents does not show; equal ones are counted.

@@ -11,7 +11,7 @@ from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.ledger import Ledger, hard, port_rows
 from closeknit.engine.node_fits import PodShape
-from closeknit.engine.rule_compiler import Closing, RuledFits
+from closeknit.engine.ruled_fits import Closing, RuledFits
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.nodes import CORDON, NodeFilter, Operator, Requirement, Term
 from closeknit.hub.outcome import Exclusion

@@ -53,3 +53,4 @@ UNKNOWN_EFFECT = Code("unknown-effect", "{effect} is not a taint's effect. {reme
 USED_WITHOUT_NUMBER = Code("used-without-number", "{word} does not start with a number of pods. Write used=3, used=3:train or used=3:train:cpu=4,port=80/TCP.")
 NOT_A_PORT = Code("not-a-port", "{word} is not a port. Write port=80 or port=80/UDP.")
 MORE_USED_THAN_OFFERED = Code("more-used-than-offered", "{used:raw} of {resource:raw} are used, but it has {offered:raw}.")
+AND_MORE = Code("and-more", "More is wrong in the same way. Mend the first {count} to see the rest.")

@@ -60,8 +60,8 @@ NO_SUCH_SUBGROUP = Code("no-such-subgroup", "PodGroup {group:raw} has no subgrou
 POD_OF_A_PARENT = Code("pod-of-a-parent", "{subgroup} has subgroups, and so no pods of its own. {allowed}")
 NOT_A_TASK_PRIORITY = Code("not-a-task-priority", "{value} is not a whole number, so the pod comes after those that have one.", Severity.NOTE)
 SHARED_GPU = Code("shared-gpu", "Parts of a GPU cannot be placed here. Leave this pod to KAI, or ask for whole ones.", Severity.UNPLACED)
-TOO_FEW_PODS = Code("too-few-pods", "{minimum} pods must run at once, and {given:raw}. Give {missing} more, or none to have them assumed.")
-PODS_MISSING = Code("pods-missing", "{minimum} pods must run at once, and {given:raw} that may be scheduled. Waiting for {missing} more.")
+TOO_FEW_PODS = Code("too-few-pods", "{needed:raw} must run at once, and {given:raw}. Give {missing} more, or none to have them assumed.")
+PODS_MISSING = Code("pods-missing", "{needed:raw} must run at once, and {given:raw} that may be scheduled. Waiting for {missing} more.")
 PODS_AWAITED = Code("pods-awaited", "{existing} of {minimum} pods exist, {gated} of them held back by gates.", Severity.NOTE)
 TOO_MANY_ASSUMED = Code("too-many-assumed", "Pods are assumed where none are given, but at most {most} for one PodGroup.")
 

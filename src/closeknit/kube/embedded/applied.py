@@ -41,7 +41,7 @@ async def apply_patch(core: Core, target: Target, patch: ApplyPatch) -> tuple[Re
     def change(live: Object) -> Object:
         plain = _plain(target, decoding.copied(wanted))
         merged, owners = applying.apply(kind, live, plain, writer, force=patch.force)
-        merged = decoding.copied({**merged, "metadata": {**merged["metadata"], "managedFields": owners}})
+        merged = {**merged, "metadata": {**merged["metadata"], "managedFields": owners}}
         applying.note_last_applied(merged, plain, writer)
         return merged
 

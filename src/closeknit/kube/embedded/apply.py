@@ -156,7 +156,8 @@ def note_last_applied(obj: dict[str, Any], applied: Mapping[str, Any], writer: W
     """Keep the annotation true by which kubectl remembers what it applied, where there is one."""
     annotations = obj["metadata"].get("annotations") or {}
     if writer.manager == "kubectl" and LAST_APPLIED in annotations:
-        annotations[LAST_APPLIED] = json.dumps(applied, sort_keys=True, separators=(",", ":")) + "\n"
+        text = json.dumps(applied, sort_keys=True, separators=(",", ":")) + "\n"
+        obj["metadata"]["annotations"] = {**annotations, LAST_APPLIED: text}
 
 
 def _applied_by_client(schema: Schema, live: Mapping[str, Any]) -> Fields:

@@ -6,7 +6,7 @@ import base64
 import binascii
 import ipaddress
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -57,15 +57,9 @@ def quoted(value: Any) -> str:
 class Findings:
     """What a walk has found."""
 
-    __slots__ = ("canonical", "causes", "complete", "settled", "unknown")
+    __slots__ = ("canonical", "causes", "complete", "unknown")
 
-    def __init__(
-        self,
-        *,
-        canonical: bool = False,
-        complete: bool = True,
-        settled: Collection[str] = (),
-    ) -> None:
+    def __init__(self, *, canonical: bool = False, complete: bool = True) -> None:
         self.unknown: list[str] = []
         """Paths of fields that no schema knows."""
         self.causes: list[Cause] = []
@@ -73,14 +67,13 @@ class Findings:
         """Whether quantities are put into one spelling."""
         self.complete = complete
         """Whether it is a whole object: what is left out gets its default, and what is empty goes."""
-        self.settled = settled
-        """Fields of the whole object that are settled already: no walk goes below them."""
 
 
-def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
+def settle(schema: Schema, value: Any, path: str, found: Findings, before: Any = None) -> Any:
     """Make a value what it is stored as, in place, and note all that is wrong with it: one walk for all.
 
     Unknown fields and nulls that mean nothing go, defaults come, and every value is checked.
+    ``before`` is what stood here, settled by the same schema: what a value shares with it is passed over.
     """
     if value is None and (schema.nullable or (schema.preserve and not schema.type)):
         return value
@@ -103,7 +96,7 @@ def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
     if schema.enum is not None and value not in schema.enum:
         found.causes.append(not_supported(path, value, [str(one) for one in schema.enum]))
     if value.__class__ is dict:
-        _settle_object(schema, value, path, found)
+        _settle_object(schema, value, path, found, before if before.__class__ is dict else _NOTHING)
     elif value.__class__ is list:
         _settle_list(schema, value, path, found)
     if schema.limited:
@@ -121,12 +114,16 @@ def _spelled(pattern: str, value: Any) -> str:
 _META: Final = ("apiVersion", "kind", "metadata")
 
 
-def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Findings) -> None:
+_NOTHING: Final[dict[str, Any]] = {}
+
+
+def _settle_object(
+    schema: Schema, value: dict[str, Any], path: str, found: Findings, before: dict[str, Any] = _NOTHING
+) -> None:
     properties, additional = schema.properties, schema.additional
     doomed: list[str] | None = None
-    settled_before = () if path else found.settled
     for name, item in value.items():
-        if settled_before and name in settled_before:
+        if before and item is not None and before.get(name) is item:
             continue
         part = properties.get(name) or additional
         if part is None:
@@ -138,10 +135,12 @@ def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Find
         elif part.sparse and not item and (item is None or (found.complete and _IS[part.type](item))):
             pass
         elif part.simple and item.__class__ is dict:
-            _settle_object(part, item, f"{path}.{name}" if path else name, found)
+            earlier = before.get(name) if before else None
+            where = f"{path}.{name}" if path else name
+            _settle_object(part, item, where, found, earlier if earlier.__class__ is dict else _NOTHING)
             continue
         elif item is not None or part.nullable or (part.preserve and not part.type):
-            settled = settle(part, item, f"{path}.{name}" if path else name, found)
+            settled = settle(part, item, f"{path}.{name}" if path else name, found, before.get(name))
             if settled is not item:
                 value[name] = settled
             continue

@@ -200,12 +200,13 @@ class EmbeddedCluster(KubernetesApi):
         subresource: str = "",
         field_manager: str = "",
         dry_run: bool = False,
-    ) -> Object:
+        into: type[Any] | None = None,
+    ) -> Any:
         target = self._target(
             resource, (namespace, name), subresource, manager=field_manager, dry_run=dry_run
         )
         record, _ = await self.records.patch(target, patch)
-        return _written(target, record)
+        return _answered(target.kind, target.version, record, subresource, into)
 
     async def delete(
         self, resource: Resource, name: str, *, namespace: str = "", options: DeleteOptions = DELETE

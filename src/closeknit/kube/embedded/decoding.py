@@ -10,7 +10,7 @@ import msgspec
 
 from closeknit.kube.embedded import metadata
 from closeknit.kube.embedded.checking import DUPLICATE, TYPE_INVALID, Findings, settle
-from closeknit.kube.embedded.core import Core, WriteOptions
+from closeknit.kube.embedded.core import WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
 from closeknit.kube.embedded.store import Record
 from closeknit.kube.errors import BadRequestError, Cause
@@ -40,7 +40,8 @@ def read(
 ) -> tuple[Object, list[Cause]]:
     """Make an object of what was sent, in place, and say what its schema does not allow.
 
-    Fields that are the same in ``settled``, an object that the same schema has settled, are good.
+    What it shares with ``settled``, an object that the same schema has settled, is good and stays as it is;
+    fields that are the same become shared.
     What cannot be read at all is a BadRequestError; so are unknown fields, where they are to be refused.
     """
     resource = kind.resources[version]
@@ -57,18 +58,21 @@ def read(
         obj["metadata"] = {}
     if not isinstance(obj["metadata"], dict):
         raise BadRequestError(f"{resource.kind}: metadata must be an object.")
-    # Compared as JSON, for which true is not 1.
-    same = [name for name, item in settled.items() if name in obj and _encode(obj[name]) == _encode(item)]
-    found = Findings(canonical=kind.builtin, settled=same)
-    settle(kind.schemas[version], obj, "", found)
+    for name, item in settled.items():
+        sent = obj.get(name)
+        # Compared as JSON as well, for which true is not 1.
+        if sent is not item and sent == item and _encode(sent) == _encode(item):
+            obj[name] = item
+    # Fields of the metadata are written into it before it is stored.
+    meta = obj["metadata"] = dict(obj["metadata"])
+    found = Findings(canonical=kind.builtin)
+    settle(kind.schemas[version], obj, "", found, settled)
     if found.unknown:
         _report(kind, version, found.unknown, options)
     if found.causes:
         _refuse_unreadable(kind, version, obj, found.causes)
-    if owners := obj["metadata"].get("ownerReferences"):
-        obj["metadata"]["ownerReferences"] = [
-            owner for index, owner in enumerate(owners) if owner not in owners[:index]
-        ]
+    if len(owners := meta.get("ownerReferences") or ()) > 1:
+        meta["ownerReferences"] = [owner for index, owner in enumerate(owners) if owner not in owners[:index]]
     return obj, found.causes
 
 
@@ -125,11 +129,25 @@ def _refuse_unreadable(kind: Kind, version: str, obj: Object, causes: list[Cause
 
 
 def refuse_invalid(
-    kind: Kind, obj: Object, old: Mapping[str, Any] | None, causes: list[Cause], core: Core
+    kind: Kind,
+    obj: Object,
+    old: Mapping[str, Any] | None,
+    causes: list[Cause],
+    *,
+    known: bool = False,
 ) -> None:
-    """Raise InvalidObjectError with everything that the rules of all kinds and of this one find."""
-    found = list(metadata.problems(obj["metadata"], namespaced=kind.namespaced, label_name=kind.label_name))
-    found.extend(kind.rules.problems(obj, core))
+    """Raise InvalidObjectError with everything that the rules of all kinds and of this one find.
+
+    Where the old object is ``known`` to be good, what has not changed is not judged again.
+    """
+    found: list[Cause] = []
+    judged = old if known and old is not None else {}
+    if not judged or metadata.differs(obj["metadata"], judged["metadata"]):
+        found.extend(
+            metadata.problems(obj["metadata"], namespaced=kind.namespaced, label_name=kind.label_name)
+        )
+    if not judged or kind.rules.concerned(obj, judged):
+        found.extend(kind.rules.problems(obj))
     found.extend(sorted(causes, key=lambda cause: cause.reason == DUPLICATE))
     if old is not None:
         found.extend(kind.rules.change_problems(obj, old))

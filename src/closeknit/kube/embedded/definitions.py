@@ -68,7 +68,7 @@ class DefinitionRules(Rules):
             stored.append(storage)
         obj["status"] = {**status, "acceptedNames": dict(spec.get("names") or {}), "storedVersions": stored}
 
-    def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
+    def problems(self, obj: Mapping[str, Any]) -> Iterator[Cause]:
         """The name says plural and group, one version is stored, and every schema is structural."""
         spec = obj.get("spec") or {}
         names, group = spec.get("names") or {}, spec.get("group", "")

@@ -56,7 +56,7 @@ class Garbage:
                 self._dependents.get(owner["uid"], {}).pop(place, None)
             for owner in owners or ():
                 self._dependents.setdefault(owner["uid"], {})[place] = None
-            if owners:
+            if any(self._owner(owner, record.key[0]) is None for owner in owners or ()):
                 self._work.append(place)
         if after is None:
             assert before is not None

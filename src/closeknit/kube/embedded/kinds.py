@@ -19,20 +19,34 @@ Object: TypeAlias = dict[str, Any]
 
 
 class Rules:
-    """What a kind adds to the rules that all kinds share. Objects may be changed in place."""
+    """What a kind adds to the rules that all kinds share. Objects may be changed in place.
+
+    An object that is not new may share with its old version what a write has not touched: a rule that makes
+    another value of that replaces it.
+    """
+
+    judges_status = False
+    """Whether ``problems`` looks at the status."""
 
     def default(self, obj: Object) -> None:
-        """Fill in what a schema's defaults cannot say."""
+        """Fill in what a schema's defaults cannot say; what has its defaults stays as it is."""
 
     def creating(self, obj: Object, core: Core) -> None:
         """Prepare a new object."""
 
     def updating(self, obj: Object, old: Mapping[str, Any], core: Core) -> None:
-        """Prepare the next version of an object, which may share fields with the old one: replace those."""
+        """Prepare the next version of an object."""
 
-    def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
-        """What is wrong with an object beyond its schema."""
+    def problems(self, obj: Mapping[str, Any]) -> Iterator[Cause]:
+        """What is wrong with an object beyond its schema; depends on it alone."""
         yield from ()
+
+    def concerned(self, obj: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+        """Whether ``problems`` may say something else of an object than of its old version."""
+        apart = ("metadata",) if self.judges_status else ("metadata", "status")
+        return obj.keys() != old.keys() or any(
+            value is not old[name] and value != old[name] for name, value in obj.items() if name not in apart
+        )
 
     def change_problems(self, obj: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
         """What may not change this way."""

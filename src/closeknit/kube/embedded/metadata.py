@@ -62,6 +62,21 @@ def label_value_problem(value: str) -> str:
     return ""
 
 
+_JUDGED: Final = (
+    *("name", "generateName", "namespace"),
+    *("labels", "annotations", "ownerReferences", "finalizers"),
+)
+
+
+def differs(metadata: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether metadata differ in what ``problems`` looks at."""
+    for name in _JUDGED:
+        one, two = metadata.get(name), other.get(name)
+        if one is not two and one != two:
+            return True
+    return False
+
+
 def problems(metadata: Mapping[str, Any], *, namespaced: bool, label_name: bool) -> Iterator[Cause]:
     """Everything that is wrong with an object's metadata."""
     yield from _name_problems(metadata, label_name=label_name)

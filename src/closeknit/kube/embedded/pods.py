@@ -25,8 +25,9 @@ def default_spec(spec: Object) -> None:
         if "imagePullPolicy" not in container:
             container["imagePullPolicy"] = _pull_policy(container.get("image", ""))
         resources = container["resources"]
-        if limits := resources.get("limits"):
-            resources["requests"] = {**limits, **(resources.get("requests") or {})}
+        limits, requests = resources.get("limits"), resources.get("requests") or {}
+        if limits and not limits.keys() <= requests.keys():
+            resources["requests"] = {**limits, **requests}
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
         spec["terminationGracePeriodSeconds"] = 1
     if name := spec.get("serviceAccountName") or spec.get("serviceAccount"):
@@ -196,7 +197,7 @@ class PodRules(Rules):
             if field in old["spec"]:
                 spec.setdefault(field, old["spec"][field])
 
-    def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
+    def problems(self, obj: Mapping[str, Any]) -> Iterator[Cause]:
         """As for any pod's spec."""
         return spec_problems(obj.get("spec") or {}, "spec")
 

@@ -128,7 +128,7 @@ def _change_of(kind: Kind, version: str, patch: Patch) -> Callable[[Object], Obj
     """What a patch makes of an object."""
     match patch:
         case port.MergePatch(body=body):
-            return lambda old: decoding.copied(patches.merge_patch(old, body))
+            return lambda old: patches.merge_patch(old, decoding.copied(body))
         case port.JsonPatch(operations=operations):
             return lambda old: decoding.copied(patches.json_patch(old, operations))
         case port.StrategicMergePatch(body=body):
@@ -138,6 +138,6 @@ def _change_of(kind: Kind, version: str, patch: Patch) -> Callable[[Object], Obj
                     "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
                 )
             schema = kind.schemas[version]
-            return lambda old: decoding.copied(patches.strategic_merge(schema, old, body))
+            return lambda old: patches.strategic_merge(schema, old, decoding.copied(body))
         case _:
             raise BadRequestError("An apply is not a change of its own.")

@@ -19,8 +19,8 @@ class NamespaceRules(Rules):
 
     def default(self, obj: Object) -> None:
         """The label by which selectors find a namespace."""
-        labels = obj["metadata"].setdefault("labels", {})
-        labels["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
+        meta = obj["metadata"]
+        meta["labels"] = {**(meta.get("labels") or {}), "kubernetes.io/metadata.name": meta["name"]}
 
     def creating(self, obj: Object, core: Core) -> None:
         """A new namespace is active."""
@@ -42,7 +42,7 @@ class NodeRules(Rules):
             status["allocatable"] = dict(status["capacity"])
         obj.setdefault("spec", {})
 
-    def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
+    def problems(self, obj: Mapping[str, Any]) -> Iterator[Cause]:
         """Taints are named as labels are, and each is there once for its effect."""
         seen: set[tuple[str, str]] = set()
         for index, taint in enumerate((obj.get("spec") or {}).get("taints") or ()):
@@ -68,11 +68,10 @@ class ConfigMapRules(Rules):
         """A Secret's plain strings become data."""
         plain = obj.pop("stringData", None)
         if plain:
-            data = obj.setdefault("data", {})
-            for key, value in plain.items():
-                data[key] = base64.b64encode(value.encode()).decode()
+            encoded = {key: base64.b64encode(value.encode()).decode() for key, value in plain.items()}
+            obj["data"] = {**(obj.get("data") or {}), **encoded}
 
-    def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
+    def problems(self, obj: Mapping[str, Any]) -> Iterator[Cause]:
         """Keys are file names."""
         for field in ("data", "binaryData"):
             for key in obj.get(field) or {}:
@@ -100,7 +99,7 @@ class ConfigMapRules(Rules):
 class PriorityClassRules(Rules):
     """PriorityClasses."""
 
-    def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
+    def problems(self, obj: Mapping[str, Any]) -> Iterator[Cause]:
         """Numbers above a billion are the system's."""
         name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
         if name.startswith("system-"):
@@ -127,6 +126,8 @@ class FixedRules(Rules):
 class ClaimRules(FixedRules):
     """ResourceClaims."""
 
+    judges_status = True
+
     def default(self, obj: Object) -> None:
         """A request asks for one device, unless it says something else."""
         for request in (obj.get("spec") or {}).get("devices", {}).get("requests") or ():
@@ -134,7 +135,7 @@ class ClaimRules(FixedRules):
                 if each and each.get("allocationMode", "ExactCount") == "ExactCount":
                     each.setdefault("count", 1)
 
-    def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
+    def problems(self, obj: Mapping[str, Any]) -> Iterator[Cause]:
         """Who uses a claim that has devices, and which request each device is for."""
         status, spec = obj.get("status") or {}, obj.get("spec") or {}
         if status.get("reservedFor") and not status.get("allocation"):
@@ -178,7 +179,7 @@ class LeaseRules(Rules):
 class EventRules(Rules):
     """Events, in their older spelling, in which they are kept."""
 
-    def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
+    def problems(self, obj: Mapping[str, Any]) -> Iterator[Cause]:
         """An event stands in the namespace of what it is about."""
         about = (obj.get("involvedObject") or {}).get("namespace", "")
         where = obj["metadata"].get("namespace", "")
@@ -216,7 +217,7 @@ class JobRules(Rules):
                 meta["labels"] = dict(labels)
         obj["status"] = {}
 
-    def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
+    def problems(self, obj: Mapping[str, Any]) -> Iterator[Cause]:
         """The pods of a Job end, and an Indexed one says how many there are."""
         spec = obj.get("spec") or {}
         if (
@@ -284,7 +285,7 @@ def job_problems(spec: Mapping[str, Any], path: str) -> Iterator[Cause]:
 class BudgetRules(Rules):
     """PodDisruptionBudgets."""
 
-    def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
+    def problems(self, obj: Mapping[str, Any]) -> Iterator[Cause]:
         """One of two ways to say how many must stay."""
         spec = obj.get("spec") or {}
         if "minAvailable" in spec and "maxUnavailable" in spec:

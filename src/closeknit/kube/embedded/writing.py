@@ -47,7 +47,7 @@ async def create(
     kind.rules.creating(obj, core)
     if core.mutating or core.validating:
         causes = await admit(core, target, "CREATE", obj, None) or causes
-    decoding.refuse_invalid(kind, obj, None, causes, core)
+    decoding.refuse_invalid(kind, obj, None, causes)
     table = core.table(kind)
     key = (meta.get("namespace", ""), meta["name"])
     tries = 0
@@ -115,17 +115,20 @@ def require_namespace(core: Core, kind: Kind, namespace: str, name: str) -> None
 async def update(core: Core, target: Target, change: Callable[[Object], Object]) -> Record:
     """Change an object. ``change`` gets it in the target's version, and returns what it becomes.
 
-    What ``change`` gets belongs to the store, and what it returns must share nothing with it.
+    What ``change`` gets belongs to the store, and it returns another object, which may share parts with it.
     Nothing is written where nothing changes. An object that is being deleted goes
     once its last finalizer is taken away.
     """
     kind, version, key = target.kind, target.version, target.key
     for _ in range(_TRIES):
         record = core.find(kind, key)
+        known = record.schema is kind.schemas[kind.storage]
         old = decoding.stored(kind, record)
-        live = kind.read_as(old, version)
-        settled = live if version == kind.storage else {}
-        obj, causes = decoding.read(kind, version, change(live), target.options, settled=settled)
+        if version == kind.storage:
+            obj, causes = decoding.read(kind, version, change(old), target.options, settled=old)
+        else:
+            live = decoding.copied(kind.read_as(old, version))
+            obj, causes = decoding.read(kind, version, change(live), target.options)
         _require_same(kind, record, obj)
         obj = _next_version(core, kind, kind.stored_as(obj, version), old, target.subresource)
         if core.mutating or core.validating:
@@ -134,7 +137,7 @@ async def update(core: Core, target: Target, change: Callable[[Object], Object])
             causes = await admit(core, target, "UPDATE", obj, old) or causes
             if core.table(kind).get(key) is not record:
                 continue
-        decoding.refuse_invalid(kind, obj, old, causes, core)
+        decoding.refuse_invalid(kind, obj, old, causes, known=known)
         record = _commit(core, target, record, obj)
         record.schema = kind.schemas[version]
         return record

@@ -27,7 +27,7 @@ from kubernetes_asyncio.config.incluster_config import (
     InClusterConfigLoader,
 )
 
-from closeknit.hub.problems import nearest
+from closeknit.hub.nearest import nearest
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 
 REFRESH_SECONDS = 60.0

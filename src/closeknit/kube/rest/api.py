@@ -241,7 +241,8 @@ class RestApi(KubernetesApi):
         subresource: str = "",
         field_manager: str = "",
         dry_run: bool = False,
-    ) -> Object:
+        into: type[Any] | None = None,
+    ) -> Any:
         query = _writing(field_manager, dry_run=dry_run)
         body: Any
         content_type: str
@@ -258,9 +259,10 @@ class RestApi(KubernetesApi):
             case _:
                 assert_never(patch)
         path = _path(resource, name, namespace, subresource)
-        return await self._write(
-            Request(method="PATCH", path=path, query=query, body=body, content_type=content_type)
-        )
+        request = Request(method="PATCH", path=path, query=query, body=body, content_type=content_type)
+        if into is None:
+            return await self._write(request)
+        return decoder(resource, into).object(await self._transport.send(request))
 
     async def delete(
         self, resource: Resource, name: str, *, namespace: str = "", options: DeleteOptions = DELETE

@@ -37,7 +37,7 @@ _LINE_LIMIT = 32 * 2**20
 """An object is stored in a few megabytes at most; a longer line is no event."""
 _CHUNK = 2**18
 _WATCHES = 200
-_PORTION = 0.01
+_PORTION = 0.03
 """Seconds between two readings of a stream that says much: a reading costs far more than what it brings."""
 
 

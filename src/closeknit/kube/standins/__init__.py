@@ -66,7 +66,7 @@ async def run_standins(
             for one in (jobs, sets, claims, templates, volumes, volume_claims, classes):
                 tasks.create_task(one.run())
             tasks.create_task(ClaimController(api, pods, claims, templates, clock=clock).run())
-            storage = VolumeController(api, volume_claims, volumes, classes, nodes, clock=clock)
+            storage = VolumeController(api, volume_claims, volumes, classes, nodes, pods=pods, clock=clock)
             tasks.create_task(storage.run())
             tasks.create_task(JobController(api, jobs, pods, clock=clock).run())
             tasks.create_task(JobSetController(api, sets, jobs, clock=clock).run())

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 from closeknit.kube.clock import Clock, micro_timestamp, timestamp
 from closeknit.kube.errors import ApiError, NotFoundError
 from closeknit.kube.mirror import Key, Mirror
-from closeknit.kube.port import ApplyPatch, DeleteOptions, KubernetesApi, MergePatch, Object
+from closeknit.kube.port import ApplyPatch, DeleteOptions, KubernetesApi, MergePatch, Object, Written
 from closeknit.kube.resources import LEASES, PODS
 from closeknit.kube.standins.reconciling import Reconciler, own_key
 from closeknit.kube.start_order import STARTS_AFTER, missing, parse
@@ -185,7 +185,7 @@ class Kubelet:
     async def run(self) -> None:
         """Look after pods and leases until cancelled. The pods must have the index ``node``: ``node_of``."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._reconciler.follow(self._pods, own_key))
+            tasks.create_task(self._reconciler.follow(self._pods, _own_key))
             tasks.create_task(self._reconciler.follow(self._nodes, self._pods_on))
             tasks.create_task(self._reconciler.run())
             if self._leases:
@@ -212,6 +212,7 @@ class Kubelet:
                     namespace=key.namespace,
                     subresource="status",
                     field_manager=MANAGER,
+                    into=Written,
                 )
             case Remove():
                 options = DeleteOptions(grace_period=0, uid=pod["metadata"]["uid"])
@@ -263,9 +264,8 @@ class Kubelet:
             },
         }
         try:
-            await self._api.patch(
-                LEASES, name, ApplyPatch(body, MANAGER, force=True), namespace=_LEASE_NAMESPACE
-            )
+            patch = ApplyPatch(body, MANAGER, force=True)
+            await self._api.patch(LEASES, name, patch, namespace=_LEASE_NAMESPACE, into=Written)
         except ApiError:
             # The next round is soon.
             return
@@ -275,6 +275,11 @@ def is_alive(node: Mapping[str, Any]) -> bool:
     """Whether a node does its work: somebody who marks it as not ready has pulled its plug."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     return all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
+
+
+def _own_key(pod: Object) -> list[Key]:
+    """The key of a pod that a kubelet knows of: one that is on a node."""
+    return own_key(pod) if node_of(pod) else []
 
 
 def node_of(pod: Object) -> list[str]:

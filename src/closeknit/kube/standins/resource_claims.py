@@ -33,9 +33,14 @@ def is_done(pod: Mapping[str, Any] | None) -> bool:
     return bool(pod["metadata"].get("deletionTimestamp")) and not pod["spec"].get("nodeName")
 
 
+def pod_claim(claim: Object) -> str:
+    """Under which name a pod knows a claim that was made for it; empty for claims of other origin."""
+    return str((claim["metadata"].get("annotations") or {}).get(POD_CLAIM, ""))
+
+
 def missing(pod: Object, made: Sequence[Object], templates: Mapping[str, Object]) -> list[Object]:
     """The claims that a pod is to get from templates and has not got."""
-    known = {each["metadata"].get("annotations", {}).get(POD_CLAIM) for each in made}
+    known = {pod_claim(each) for each in made}
     meta = pod["metadata"]
     owner = {
         "apiVersion": "v1",
@@ -119,7 +124,7 @@ class ClaimController:
         pod = self._pods.get(key.name, key.namespace)
         if pod is None or is_done(pod) or pod["metadata"].get("deletionTimestamp"):
             return None
-        made = list(self._claims.by("owner", pod["metadata"]["uid"]))
+        made = [each for each in self._claims.by("owner", pod["metadata"]["uid"]) if pod_claim(each)]
         templates = {
             each["metadata"]["name"]: each
             for each in self._templates
@@ -129,9 +134,7 @@ class ClaimController:
             created = await self._api.create(RESOURCE_CLAIMS, claim, field_manager=MANAGER)
             made.append(created)
             await self._claims.reached(created["metadata"]["resourceVersion"])
-        named = sorted(
-            (each["metadata"]["annotations"][POD_CLAIM], each["metadata"]["name"]) for each in made
-        )
+        named = sorted((pod_claim(each), each["metadata"]["name"]) for each in made)
         statuses = [{"name": name, "resourceClaimName": claim} for name, claim in named]
         if statuses and statuses != pod.get("status", {}).get("resourceClaimStatuses"):
             body = {

@@ -114,7 +114,7 @@ function repaint() {
 function summarize() {
   let used = 0, size = 0, pending = 0;
   for (let node = 0; node < model.held.length; node++) { used += model.used(node); size += model.map.nodes.size[node]; }
-  for (const row of model.workloads.values()) pending += row.state === "pending" || row.state === "invalid";
+  for (const row of model.workloads.values()) pending += ["pending", "incomplete", "invalid"].includes(row.state);
   const share = size ? ` ${Math.round(100 * used / size)} % of ${model.map.resource} in use,` : "";
   at("summary").textContent = `${model.held.length} nodes,${share} ${model.workloads.size} workloads, ${pending} waiting`;
 }

@@ -9,7 +9,7 @@ export function made(tag, text, ...inner) {
   return element;
 }
 
-const HEADINGS = { running: "Where it is", pending: "What would happen now", invalid: "What is wrong" };
+const HEADINGS = { running: "Where it is", pending: "What would happen now", incomplete: "What it waits for", invalid: "What is wrong" };
 const counted = (pods) => `${pods} pod${pods === 1 ? "" : "s"}`;
 const quiet = (tag, text) => { const element = made(tag, text); element.className = "quiet"; return element; };
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as File
 from typing import Any
 
 import msgspec
 
-from closeknit.dialects import read
-from closeknit.dialects.text.documents import Document, Located, Source, parse
+from closeknit import dialects
+from closeknit.dialects.text.documents import Located, Source
+from closeknit.dialects.wire.registry import with_name
 from closeknit.hub.paths import Path, Verbatim
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Group, PodSet
@@ -19,36 +21,42 @@ from closeknit.simulator.objects import site_topology
 from closeknit.simulator.scenario import Ask, Site
 
 Manifest = Mapping[str, Any]
+_EXAMPLE = "an object, a list of objects, or the name of a file"
 
 
 def written(value: object, path: Path, folder: File, problems: list[Problem]) -> tuple[Manifest, ...]:
-    """The objects that stand in a field, or in the file that it names; every problem is noted."""
+    """The objects that stand in a field, or in the file that it names; every problem is noted.
+
+    Lists are taken apart, and a file in a format of its own, such as an OSMO workflow, is the object that
+    carries it.
+    """
     if isinstance(value, str):
-        return tuple(_in_file(folder / value, path, problems))
-    listed = value if isinstance(value, list) else [value]
+        file = folder / value
+        try:
+            return tuple(_objects(Source(str(file), file.read_bytes()), path, problems))
+        except OSError as error:
+            reason = error.strerror or str(error)
+            problems.append(sentences.NO_MANIFEST_FILE.at(path, file=str(file), reason=reason))
+            return ()
+    listed: list[Any] = value if isinstance(value, list) else [value]
     if not listed or not all(isinstance(each, dict) for each in listed):
-        example = "an object, a list of objects, or the name of a file"
-        problems.append(sentences.NOT_A_MAPPING.at(path, found="no object", example=example))
+        problems.append(sentences.NOT_A_MAPPING.at(path, found="no object", example=_EXAMPLE))
         return ()
-    return tuple(listed)
+    return tuple(_objects(_source("manifest", listed), path, problems))
 
 
-def _in_file(file: File, path: Path, problems: list[Problem]) -> Iterator[Manifest]:
-    try:
-        source = Source(str(file), file.read_bytes())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        problems.append(sentences.NO_MANIFEST_FILE.at(path, file=str(file), reason=reason))
-        return
-    for each in parse(source):
+def _objects(source: Source, path: Path, problems: list[Problem]) -> Iterator[Manifest]:
+    generated: Counter[str] = Counter()
+    for each in dialects.written([source]):
         match each:
+            case Located(is_note=True):
+                pass
             case Located(problem=problem):
-                problems.append(problem.under(*path, Verbatim(f"{file}:")))
-            case Document(content=dict() as content):
-                yield content
-            case Document():
-                example = "an object of Kubernetes"
-                problems.append(sentences.NOT_A_MAPPING.at(path, found="no object", example=example))
+                problems.append(problem.under(*path, Verbatim(f": {source.name}:")))
+            case _, dict() as content:
+                yield with_name(content, generated)
+            case _:
+                problems.append(sentences.NOT_A_MAPPING.at(path, found="no object", example=_EXAMPLE))
 
 
 def object_name(manifest: Manifest) -> str:
@@ -62,8 +70,12 @@ def asked_by(
 ) -> Ask | None:
     """What the workloads of some objects ask for in all; None where something is wrong with them."""
     before = len(problems)
-    reading = read([_setup(setup, site), _source("manifest", objects)])
+    reading = dialects.read([_setup(setup, site), _source("manifest", objects)])
     problems.extend(_placed(each, path, objects) for each in reading.problems if each.source == "manifest")
+    for number, each in enumerate(objects):
+        metadata = each.get("metadata")
+        if len(problems) == before and not (isinstance(metadata, dict) and metadata.get("name")):
+            problems.append(sentences.MISSING_FIELD.at((*path, number, "metadata", "name"), example="a name"))
     roots = [each.request.root for each in reading.workloads if each.request is not None]
     sets = [pods for root in roots for pods in root.pod_sets()]
     if len(problems) == before and not any(pods.count for pods in sets):
@@ -74,7 +86,7 @@ def asked_by(
 def check_setup(setup: Sequence[Manifest], site: Site, path: Path, problems: list[Problem]) -> None:
     """Note what is wrong with the objects that all workloads find there."""
     if setup:
-        problems.extend(_placed(each, path, setup) for each in read([_setup(setup, site)]).problems)
+        problems.extend(_placed(each, path, setup) for each in dialects.read([_setup(setup, site)]).problems)
 
 
 def _setup(setup: Sequence[Manifest], site: Site) -> Source:

@@ -124,8 +124,9 @@ def _of_manifests(
     _require(fields)
     name = fields.name("name") if fields.has("name") else ""
     at, runs = fields.seconds("at"), fields.seconds("runs")
+    before = len(problems)
     objects = written(manifest, here, folder, problems)
-    ask = asked_by(objects, setup, site, here, problems) if objects else None
+    ask = asked_by(objects, setup, site, here, problems) if len(problems) == before else None
     if ask is not None and len(problems) == fields.before:
         yield Submission(name, at, runs, ask, manifests=Manifests(objects, setup))
 

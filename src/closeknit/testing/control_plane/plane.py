@@ -21,6 +21,7 @@ _ACCOUNTS = "system:serviceaccount:closeknit-system"
 CONTROLLERS = (
     "deployment-controller",
     "disruption-controller",
+    "ephemeral-volume-controller",
     "garbage-collector-controller",
     "job-controller",
     "namespace-controller",

@@ -17,14 +17,12 @@ from tests.unit.dialects.kueue.kit import (
     QUEUES,
     RACK,
     cluster_queue,
-    flavor,
     job,
     job_set,
-    local_queue,
     node,
     queued_pod,
+    queues,
     replicated,
-    topology,
     written,
 )
 
@@ -188,7 +186,7 @@ def test_a_workload_of_higher_priority_takes_the_place_of_one_of_lower() -> None
     high = json.dumps({**json.loads(written("WorkloadPriorityClass", "high", {})), "value": 10})
     high_class = json.loads(high)
     del high_class["spec"]
-    run(live, topology(), flavor(), queue, local_queue(), json.dumps(high_class), *RACKS, job(4, name="low"))
+    run(live, *queues(queue), json.dumps(high_class), *RACKS, job(4, name="low"))
 
 
 @pytest.mark.requirement("K22", "K23")
@@ -247,7 +245,7 @@ def test_part_of_a_job_is_admitted_where_quota_is_short() -> None:
         assert (await cluster.get("Job", "train"))["spec"]["parallelism"] == 3
         assert len(list(filter(None, await bound(cluster)))) == 3
 
-    small = (topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 3}), local_queue())
+    small = queues(quota={"nvidia.com/gpu": 3})
     run(live, *small, *RACKS, job(6, own={"job-min-parallelism": "2"}))
 
 
@@ -322,5 +320,5 @@ def test_quota_of_pods_that_are_done_is_given_to_others() -> None:
         assert found["status"]["reclaimablePods"] == [{"name": "main", "count": 2}]
         assert (await conditions(cluster, "second"))["Admitted"] == "True Admitted"
 
-    small = (topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 4}), local_queue())
+    small = queues(quota={"nvidia.com/gpu": 4})
     run(live, *small, *RACKS, job(4, name="first"), job(2, name="second"))

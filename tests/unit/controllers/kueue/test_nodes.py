@@ -12,15 +12,12 @@ from tests.unit.dialects.kueue.kit import (
     BLOCK,
     QUEUES,
     RACK,
-    cluster_queue,
-    flavor,
     job,
-    local_queue,
     node,
-    topology,
+    queues,
 )
 
-BY_RACK = (topology("tree", BLOCK, RACK), flavor(), cluster_queue(), local_queue())
+BY_RACK = queues(levels=(BLOCK, RACK))
 TWO_RACKS = tuple(node(f"n{i}", "b", f"r{i // 2}", 4) for i in range(4))
 
 

@@ -24,6 +24,7 @@ from tests.unit.dialects.kueue.kit import (
     job,
     local_queue,
     node,
+    queues,
     topology,
 )
 
@@ -46,7 +47,7 @@ def test_the_order_of_a_queue(strategy: str, want: str | None) -> None:
         assert (small.split()[0] if small else None) == want
 
     queue = cluster_queue(quota={"nvidia.com/gpu": 4}, queueingStrategy=strategy)
-    run(live, topology(), flavor(), queue, local_queue(), *RACKS, job(5, name="large"))
+    run(live, *queues(queue), *RACKS, job(5, name="large"))
 
 
 def test_who_moves_to_another_queue_lets_those_behind_it_go() -> None:
@@ -61,10 +62,10 @@ def test_who_moves_to_another_queue_lets_those_behind_it_go() -> None:
         assert (await conditions(cluster, "small"))["Admitted"] == "True Admitted"
 
     strict: dict[str, Any] = {"quota": {"nvidia.com/gpu": 4}, "queueingStrategy": "StrictFIFO"}
-    queues = [
+    given = [
         cluster_queue(**strict), local_queue(), cluster_queue("other", **strict), local_queue("guests", "other"),
     ]  # fmt: skip
-    run(live, topology(), flavor(), *queues, *RACKS, job(5, name="large"))
+    run(live, topology(), flavor(), *given, *RACKS, job(5, name="large"))
 
 
 def test_a_queue_that_stops_being_strict_lets_all_be_tried() -> None:
@@ -81,7 +82,7 @@ def test_a_queue_that_stops_being_strict_lets_all_be_tried() -> None:
         assert (await conditions(cluster, "d"))["QuotaReserved"].split()[0] == "True"
 
     queue = cluster_queue(quota={"nvidia.com/gpu": 4}, queueingStrategy="StrictFIFO")
-    run(live, topology(), flavor(), queue, local_queue(), *RACKS, job(5, name="a"))
+    run(live, *queues(queue), *RACKS, job(5, name="a"))
 
 
 @pytest.mark.requirement("K118")
@@ -91,10 +92,10 @@ def test_queues_of_a_cohort_lend_each_other_what_they_do_not_use() -> None:
         (used,) = (await cluster.get("ClusterQueue", "research"))["status"]["flavorsUsage"]
         assert used["resources"] == [{"name": "nvidia.com/gpu", "total": "6", "borrowed": "2"}]
 
-    queues = [
+    given = [
         cluster_queue(name, quota={"nvidia.com/gpu": 4}, cohortName="all") for name in ("research", "other")
     ]
-    run(live, topology(), flavor(), *queues, local_queue(), *RACKS, job(6))
+    run(live, topology(), flavor(), *given, local_queue(), *RACKS, job(6))
 
 
 @pytest.mark.requirement("K77")
@@ -162,7 +163,7 @@ def test_a_workload_follows_its_job_as_long_as_it_waits() -> None:
         assert workload["spec"]["podSets"][0]["count"] == 2
         assert (await conditions(cluster))["Admitted"] == "True Admitted"
 
-    small = (topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 2}), local_queue())
+    small = queues(quota={"nvidia.com/gpu": 2})
     run(live, *small, *RACKS, job(4))
 
 

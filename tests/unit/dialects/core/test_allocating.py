@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import permutations
 from random import Random
 from typing import Any
 
 import pytest
 
-from closeknit.dialects.core.allocating import Reservation, allocations, letting_go, reserving
+from closeknit.dialects.core.allocated import devices_beside
+from closeknit.dialects.core.allocating import allocations
+from closeknit.dialects.core.claims import resolved_pods
 from closeknit.dialects.core.devices import GROUP
 from closeknit.dialects.core.kinds import KINDS
+from closeknit.dialects.core.reserving import Reservation, letting_go, reserving
 from closeknit.hub.keys import Key
+from closeknit.hub.request import PodSet, Reference
+from closeknit.hub.resources import Resources
 from closeknit.live.entries import key_of
 from closeknit.scheduler.cluster_state import ClusterState
 from tests.filters.cases import Object, node
@@ -24,6 +30,7 @@ from tests.filters.claims import (
     claim,
     device,
     device_class,
+    either,
     request,
     resource_slice,
 )
@@ -57,6 +64,9 @@ def exactly(**fields: Any) -> Object:
     return {"name": "main", "exactly": {"deviceClassName": "gpus", **fields}}
 
 
+BY_MODEL = [
+    device_class(f"model-{each}", f"device.attributes['{DRIVER}'].model == '{each}'") for each in "ab"
+]
 TWO = resource_slice("a", [device("gpu-10"), device("gpu-2")])
 
 CASES = [
@@ -132,6 +142,25 @@ CASES = [
         {"one": ["main/second=gpu-2"]},
         id="of several alternatives the first of which there are devices",
     ),
+    pytest.param(
+        [
+            *BY_MODEL,
+            resource_slice("a", [device("0"), device("1", "b"), device("2", "b")]),
+            claim("one", either(("model-a", 1), ("model-b", 2))),
+            claim("other", request("model-a"), allocated=[("a", "0")]),
+        ],
+        {"one": ["main/model-b=1", "main/model-b=2"]},
+        id="the second alternative where the devices of the first are taken",
+    ),
+    pytest.param(
+        [
+            *BY_MODEL,
+            resource_slice("a", [device("0"), device("1", "b")]),
+            claim("one", either(("model-a", 2), ("model-b", 2))),
+        ],
+        {},
+        id="no devices of two alternatives together",
+    ),
 ]  # fmt: skip
 
 
@@ -145,6 +174,61 @@ def test_claims_on_one_node_get_theirs_together() -> None:
     asked = [claim("any", request("gpus")), claim("only-b", request("gpus", 1, MODEL_B))]
 
     assert given(GPUS, slices, *asked, to="any only-b") == {"any": ["main=1"], "only-b": ["main=0"]}
+
+
+def test_who_accepts_another_kind_leaves_the_first_to_who_does_not() -> None:
+    slices = resource_slice("a", [device("0"), device("1", "b")])
+    asked = [claim("either", either(("model-a", 1), ("model-b", 1))), claim("only", request("model-a"))]
+
+    assert given(*BY_MODEL, slices, *asked, to="either only") == {
+        "either": ["main/model-b=1"],
+        "only": ["main=0"],
+    }
+    assert given(*BY_MODEL, slices, *asked, to="either") == {"either": ["main/model-a=0"]}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_devices_that_share_counters_can_be_given_wherever_they_were_counted(seed: int) -> None:
+    """Three devices with counters, and claims that their node has room for: all get theirs within the counters."""
+    rng = Random(seed)
+    models = {"whole": 4, "half": 2, "part": 1}
+    devices, counters = [], []
+    for i in range(3):
+        counters.append({"name": f"gpu-{i}", "counters": {"slices": {"value": "4"}}})
+        for model, slices in models.items():
+            for j in range(rng.randrange(4 // slices + 1)):
+                used = {"counterSet": f"gpu-{i}", "counters": {"slices": {"value": str(slices)}}}
+                devices.append(device(f"{model}-{i}-{j}", model, consumesCounters=[used]))
+    sets = resource_slice("a", [], resourceSliceCount=2)
+    sets["metadata"]["name"] = "counters"
+    sets["spec"]["sharedCounters"] = counters
+    asked = rng.sample(sorted(models), rng.randrange(1, 4))
+    claims = [
+        claim(f"c{i}", request("gpus", rng.randrange(1, 3), MODEL_B.replace("'b'", f"'{rng.choice(asked)}'")))
+        for i in range(rng.randrange(1, 6))
+    ]
+    held = rng.sample(devices, min(len(devices), rng.randrange(2)))
+    taken = [claim("held", request("gpus"), allocated=[("a", each["name"])]) for each in held]
+    view = view_of(node("a"), GPUS, sets, resource_slice("a", devices, resourceSliceCount=2), *claims, *taken)
+    room, chosen = Counter(devices_beside(view, "a", Resources())), list[str]()
+    for each in claims:
+        read = PodSet("p", 1, claims=(Reference("ResourceClaim", each["metadata"]["name"]),))
+        wanted = resolved_pods(view, "default", read)[0].resources
+        if all(room[name] >= amount for name, amount in wanted.items()):
+            room.subtract(wanted)
+            chosen.append(each["metadata"]["name"])
+
+    made, problems = allocations(view, "a", map(key, chosen))
+
+    assert problems == []
+    names = [result["device"] for each in made.values() for result in each["devices"]["results"]]
+    given = [*names, *(each["name"] for each in held)]
+    assert len(given) == len(set(given))
+    used_up = Counter[str]()
+    for name in given:
+        model, gpu, _ = name.split("-")
+        used_up[gpu] += models[model]
+    assert all(amount <= 4 for amount in used_up.values())
 
 
 def test_devices_are_found_exactly_where_some_order_of_giving_finds_them() -> None:

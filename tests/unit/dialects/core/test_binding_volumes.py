@@ -37,6 +37,8 @@ def given(*objects: Object, to: str = "one", taken: str = "") -> dict[str, str]:
 
 
 ONE = volume_claim("one", class_name="static")
+SELECTING = volume_claim("one", class_name="static")
+SELECTING["spec"]["selector"] = {"matchExpressions": [{"key": "tier", "operator": "In", "values": ["fast"]}]}
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,8 @@ ONE = volume_claim("one", class_name="static")
         pytest.param([ONE, local("far", "b")], {}, id="none that the node does not reach"),
         pytest.param([ONE, local("theirs", claimRef={"name": "x", "uid": "y"})], {}, id="none that is taken"),
         pytest.param([ONE, local("busy")], {}, id="none that is being given to another"),
+        pytest.param([SELECTING, local("plain"), local("chosen", labels={"tier": "fast"})], {"one": "chosen"}, id="one that the claim selects"),
+        pytest.param([SELECTING, local("plain")], {}, id="none that the claim does not select"),
         pytest.param([ONE, local("raw", volumeMode="Block")], {}, id="none of another mode"),
         pytest.param([ONE, local("shared", accessModes=["ReadOnlyMany"])], {}, id="none of another access mode"),
         pytest.param([volume_claim("one", class_name="made")], {"one": ""}, id="where it is made, none is chosen"),

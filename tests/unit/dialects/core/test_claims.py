@@ -24,13 +24,19 @@ from tests.filters.claims import (
     GPUS,
     LARGE,
     MODEL_B,
+    PART,
+    ZONE,
     claim,
     claiming,
+    csi_node,
     device,
     device_class,
+    either,
     mounting,
+    partitioned,
     request,
     resource_slice,
+    storage_class,
     volume_claim,
 )
 from tests.filters.feasible import feasible
@@ -84,6 +90,9 @@ def with_attribute(obj: Object, attribute: str) -> Object:
 
 
 ONE = claim("one", request("gpus"))
+BY_MODEL = [
+    device_class(f"model-{each}", f"device.attributes['{DRIVER}'].model == '{each}'") for each in "ab"
+]
 SLICE = resource_slice("a", [device("0"), device("1", "b")])
 
 
@@ -104,8 +113,18 @@ SLICE = resource_slice("a", [device("0"), device("1", "b")])
         ),
         pytest.param(
             [GPUS, ONE, resource_slice("a", [device("0", allowMultipleAllocations=True)])],
-            'Devices of class "gpus" share counters or take several claims at once',
+            'Devices of class "gpus" take several claims at once (allowMultipleAllocations)',
             id="devices may be shared",
+        ),
+        pytest.param(
+            [GPUS, ONE, *partitioned("a")],
+            'Devices of class "gpus" share counters with others that are asked for (consumesCounters).',
+            id="devices may exclude each other",
+        ),
+        pytest.param(
+            [GPUS, *partitioned("a"), claim("one", request("gpus", 1, PART))],
+            None,
+            id="partitions that can all be given are counted like others",
         ),
         pytest.param(
             [GPUS, ONE, {**SLICE, "spec": {**SLICE["spec"], "nodeName": "", "allNodes": True}}],
@@ -113,9 +132,15 @@ SLICE = resource_slice("a", [device("0"), device("1", "b")])
             id="devices may not belong to a node",
         ),
         pytest.param(
-            [GPUS, SLICE, resource_slice("b", [device("0")]), claim("one", request("gpus", every=True))],
+            [
+                GPUS,
+                SLICE,
+                resource_slice("b", [device("0")]),
+                claim("one", request("gpus", every=True)),
+                claim("single", request("gpus")),
+            ],
             "asks for all devices of class gpus on a node, of which nodes have different numbers",
-            id="nodes may have different numbers of what is all",
+            id="nodes may have different numbers of what is all to one and single devices to others",
         ),
         pytest.param(
             [GPUS, SLICE, with_attribute(claim("one", request("gpus", 2)), "model")],
@@ -132,18 +157,22 @@ SLICE = resource_slice("a", [device("0"), device("1", "b")])
                 GPUS,
                 SLICE,
                 device_class("none", "false"),
-                claim(
-                    "one",
-                    {
-                        "name": "main",
-                        "firstAvailable": [
-                            {"name": each, "deviceClassName": each} for each in ("none", "gpus")
-                        ],
-                    },
-                ),
+                claim("one", either(("none", 1), ("gpus", 2))),
             ],
-            "accepts several kinds of devices. Only class gpus was counted",
-            id="of several alternatives one is counted",
+            None,
+            id="of several kinds those that there are count, and there is nothing to tell",
+        ),
+        pytest.param(
+            [
+                GPUS,
+                SLICE,
+                *BY_MODEL,
+                resource_slice("b", [device("0", "b"), device("1", "b")]),
+                claim("one", either(("model-a", 1), ("model-b", 2))),
+                claim("any", request("gpus")),
+            ],
+            "accepts several kinds of devices. Only class model-a was counted",
+            id="of several kinds one counts where others take any of them, one at a time",
         ),
     ],
 )
@@ -188,6 +217,65 @@ def test_overlapping_selectors_are_counted_exactly() -> None:
     assert len(found) == 3
 
 
+def test_a_pod_takes_of_each_node_the_kind_of_devices_that_is_there() -> None:
+    """One large device or two small ones; who asks for a small one takes half of what such a pod takes."""
+    templates = [
+        claim("either", either(("model-a", 1), ("model-b", 2)), template=True),
+        claim("small", request("model-b"), template=True),
+    ]
+    slices = [
+        resource_slice("a", [device("0")]),
+        resource_slice("b", [device(str(i), "b") for i in range(5)]),
+    ]
+    pods = [pod("s0", templated("small")), *(pod(f"p{i}", templated("either")) for i in range(4))]
+
+    found = placed(node("a"), node("b"), *BY_MODEL, *templates, *slices, *pods)
+
+    assert found["s0"] == "b"
+    assert sorted(each for name, each in found.items() if name != "s0") == ["a", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "taken", "want"),
+    [
+        pytest.param("parts", "", 3, id="partitions that fit together are devices of their own"),
+        pytest.param("wholes", "part-0", 1, id="a whole device is gone once a part of it is taken"),
+        pytest.param("parts", "part-0", 3, id="of parts that are taken those that are left count"),
+        pytest.param("parts", "whole", 0, id="nothing is left of a device that is taken whole"),
+    ],
+)
+def test_devices_are_counted_by_the_counters_that_are_left(asked: str, taken: str, want: int) -> None:
+    """On node a there is a device with parts, on node b a whole one more where whole ones are asked for."""
+    templates = {
+        "parts": claim("parts", request("gpus", 1, PART), template=True),
+        "wholes": claim("wholes", request("gpus", 1, f"!({PART})"), template=True),
+    }
+    others = [*partitioned("b")] if asked == "wholes" else []
+    if taken:
+        others.append(claim("held", request("gpus"), allocated=[("a", taken)]))
+        if taken == "part-0" and asked == "parts":
+            want -= 1
+    pods = [pod(f"p{i}", templated(asked)) for i in range(4)]
+
+    found = placed(node("a"), node("b"), GPUS, templates[asked], *partitioned("a"), *others, *pods)
+
+    assert len(found) == want
+
+
+def test_of_a_whole_device_and_its_parts_no_more_is_planned_than_can_be_given() -> None:
+    templates = [
+        claim("part", request("gpus", 1, PART), template=True),
+        claim("whole", request("gpus", 1, f"!({PART})"), template=True),
+    ]
+    pods = [pod("p0", templated("part")), *(pod(f"w{i}", templated("whole")) for i in range(2))]
+    slices = [*partitioned("a"), *partitioned("b")]
+
+    found = placed(node("a"), node("b"), GPUS, *templates, *slices, *pods)
+
+    assert sorted(found) == ["p0", "w0"]
+    assert found["p0"] != found["w0"]
+
+
 def test_a_channel_of_a_compute_domain_is_one_for_each_node() -> None:
     channels = [{"name": f"channel-{i}", "attributes": {"id": {"int": i}}} for i in range(3)]
     slices = [resource_slice(name, channels, CHANNELS) for name in ("a", "b")]
@@ -213,6 +301,78 @@ def test_pods_of_a_group_that_share_a_claim_share_a_node_and_its_devices() -> No
     found = placed(TOPOLOGY, *nodes, GPUS, both, *slices, group, *pods)
 
     assert found == {"p0": "b", "p1": "b", "p2": "b"}
+
+
+def sharing(least: int, *levels: str, of: dict[str, int]) -> list[Object]:
+    """A PodGroup whose subgroups have so many pods each, all of which share claim both."""
+    levels_of = [{"nodeLabel": each} for each in levels]
+    topology = {**TOPOLOGY, "spec": {"levels": levels_of}}
+    together = {"topology": "tree", "requiredTopologyLevel": "rack"}
+    subgroups = [{"name": name, "minMember": max(count, 1)} for name, count in of.items()]
+    group = {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "default"},
+        "spec": {"minSubGroup": least, "topologyConstraint": together, "subGroups": subgroups},
+    }
+    made = [
+        pod(f"{name}{i}", claiming("both"), annotations={"pod-group-name": "g"})
+        for name, count in of.items()
+        for i in range(count)
+    ]
+    for each in made:
+        each["metadata"]["labels"] = {"kai.scheduler/subgroup-name": each["metadata"]["name"][:-1]}
+    nodes = [node(name, labels={"rack": "r"}) for name in "abc"]
+    slices = [resource_slice("b", [device("0"), device("1")]), resource_slice("c", [device("0")])]
+    return [topology, *nodes, GPUS, claim("both", request("gpus", 2)), *slices, group, *made]
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param(
+            sharing(2, "rack", "kubernetes.io/hostname", of={"left": 2, "right": 2}),
+            id="pods of several groups",
+        ),
+        pytest.param(sharing(1, "rack", of={"left": 3}), id="pods of a topology without hosts"),
+        pytest.param(
+            sharing(2, "rack", of={"left": 1, "right": 3}), id="pods of several groups and no level of hosts"
+        ),
+    ],
+)
+def test_pods_that_share_a_claim_share_a_node_whatever_groups_they_are_in(objects: list[Object]) -> None:
+    assert notes(*objects) == []
+    found = placed(*objects)
+
+    assert set(found.values()) == {"b"}
+    assert len(found) == sum(each["kind"] == "Pod" for each in objects)
+
+
+def test_pods_that_share_a_claim_and_need_not_run_are_told_of() -> None:
+    (told,) = notes(*sharing(1, "rack", of={"left": 1, "right": 1}))
+
+    assert told.startswith('ResourceClaim "both" is shared by pods of which none must run.')
+
+
+def test_an_ephemeral_volume_counts_as_its_template_says_before_its_claim_is_made() -> None:
+    template = {"spec": volume_claim("x", class_name="zonal")["spec"]}
+    own = {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]}
+    nodes = [node("a", labels={ZONE: "z1"}), node("b", labels={ZONE: "z2"})]
+    objects = [*nodes, csi_node("b", 2), storage_class("zonal", "disk.example.com", "z2")]
+    pods = [pod(f"p{i}", own) for i in range(3)]
+
+    assert notes(*objects, *pods) == []
+    assert sorted(placed(*objects, *pods).values()) == ["b", "b"]
+
+
+def test_a_claim_that_was_not_made_for_the_pod_of_an_ephemeral_volume_is_told() -> None:
+    template = {"spec": volume_claim("x", class_name="zonal")["spec"]}
+    own = {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]}
+    claimed = volume_claim("p-v", class_name="zonal")
+
+    (told,) = notes(node("a"), storage_class("zonal"), claimed, pod("p", own))
+
+    assert told.startswith('PersistentVolumeClaim "p-v" was not made for the pod')
 
 
 def test_a_volume_whose_claim_is_not_in_sight_is_told() -> None:

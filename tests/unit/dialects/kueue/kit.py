@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from closeknit.dialects import DIALECTS, Source
@@ -130,6 +130,15 @@ def queued_pod(name: str, group: str = "", total: int = 0, gpus: int = 1, **aske
     )
 
 
+def running_pod(node: str) -> str:
+    """A pod of the Job that ``job`` makes, which runs on a node."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
+    container = {"name": "m", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    metadata = {"name": "train-0-x", "ownerReferences": [owner]}
+    spec = {"nodeName": node, "containers": [container]}
+    return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+
+
 def node(name: str, block: str, rack: str, gpus: int = 8, pool: str = "tas", **labels: str) -> str:
     marks = {BLOCK: block, RACK: rack, HOST: name, "pool": pool, **labels}
     return json.dumps(
@@ -155,5 +164,10 @@ def nominated(view: View) -> Iterator[Nominated]:
             yield from nominations(stored, view)
 
 
-QUEUES = (topology(), flavor(), cluster_queue(), local_queue())
+def queues(queue: str = "", *, levels: Sequence[str] = (), **spec: Any) -> tuple[str, ...]:
+    """A LocalQueue of a ClusterQueue, which is given or of this ``spec``, over one flavor with a topology."""
+    return (topology("tree", *levels), flavor(), queue or cluster_queue(**spec), local_queue())
+
+
+QUEUES = queues()
 """A queue over one flavor with blocks, racks and hosts."""

@@ -29,8 +29,8 @@ from tests.unit.dialects.kueue.kit import (
     node,
     nominated,
     queued_pod,
+    queues,
     replicated,
-    topology,
     view_of,
 )
 from tests.unit.dialects.kueue.workloads import admission, hosts, pod_set, workload
@@ -95,7 +95,7 @@ def test_each_job_stays_in_its_rack_when_an_assignment_is_read_again() -> None:
     [
         pytest.param(
             (
-                topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 3}), local_queue(), *RACKS,
+                *queues(quota={"nvidia.com/gpu": 3}), *RACKS,
                 job(own={"job-min-parallelism": "2"}),
             ),
             3,

@@ -14,13 +14,11 @@ from tests.unit.dialects.kueue.kit import (
     QUEUES,
     RACK,
     K,
-    flavor,
     job,
     job_set,
-    local_queue,
+    queues,
     replicated,
     template,
-    topology,
     written,
 )
 from tests.unit.dialects.kueue.problems import TEMPLATE
@@ -129,7 +127,7 @@ def test_a_level_is_not_unknown_where_a_flavor_is_missing_that_may_have_it() -> 
             ]
         },
     )
-    found = problems(topology(), flavor(), queue, local_queue(), job(4, podset_required_topology=RAK))
+    found = problems(*queues(queue), job(4, podset_required_topology=RAK))
 
     assert not any("has no level" in each for each in found)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from closeknit.hub.outcome import Placed, Unplaceable
-from tests.unit.dialects.kueue.kit import cluster_queue, flavor, job, local_queue, topology, written
+from tests.unit.dialects.kueue.kit import cluster_queue, flavor, job, local_queue, queues, topology, written
 from tests.unit.dialects.kueue.quotas import NODES, at, offered, placed_pods
 from tests.unit.dialects.verdicts import decided
 
 
 def test_queues_of_a_cohort_borrow_what_others_do_not_use() -> None:
     texts = (
-        topology(), flavor(), at(6, cohortName="all"), local_queue(),
+        *queues(at(6, cohortName="all")),
         cluster_queue("other", quota={"nvidia.com/gpu": 6}, cohort="all"), local_queue("guests", "other"), *NODES,
     )  # fmt: skip
 
@@ -58,7 +58,7 @@ def test_what_others_do_not_lend_cannot_be_borrowed() -> None:
 
 def test_a_cohort_may_have_quota_of_its_own_and_lie_in_another() -> None:
     texts = (
-        topology(), flavor(), at(6, cohortName="inner"), local_queue(), *NODES,
+        *queues(at(6, cohortName="inner")), *NODES,
         written("Cohort", "inner", {"parentName": "outer"}), written("Cohort", "outer", {"resourceGroups": [offered(nominalQuota=4)]}),
     )  # fmt: skip
 
@@ -93,7 +93,7 @@ def test_what_a_queue_uses_of_what_it_does_not_lend_is_nobody_elses_loss() -> No
 )
 def test_a_cohort_in_another_borrows_within_its_limit(limits: dict[str, int], count: int, fits: bool) -> None:
     texts = (
-        topology(), flavor(), at(6, cohortName="inner"), local_queue(), *NODES,
+        *queues(at(6, cohortName="inner")), *NODES,
         written("Cohort", "inner", {"parentName": "outer", "resourceGroups": [offered(nominalQuota=0, **limits)]}),
         cluster_queue("other", quota={"nvidia.com/gpu": 4}, cohortName="outer"),
     )  # fmt: skip
@@ -103,7 +103,7 @@ def test_a_cohort_in_another_borrows_within_its_limit(limits: dict[str, int], co
 
 def test_a_cohort_lends_no_more_than_its_limit() -> None:
     texts = (
-        topology(), flavor(), at(6, cohortName="outer"), local_queue(), *NODES,
+        *queues(at(6, cohortName="outer")), *NODES,
         written("Cohort", "inner", {"parentName": "outer", "resourceGroups": [offered(nominalQuota=1, lendingLimit=3)]}),
         cluster_queue("other", quota={"nvidia.com/gpu": 8}, cohortName="inner"),
     )  # fmt: skip

@@ -17,6 +17,7 @@ from tests.unit.dialects.kueue.kit import (
     job_set,
     local_queue,
     queued_pod,
+    queues,
     replicated,
     topology,
     written,
@@ -63,7 +64,7 @@ LABEL = f'metadata.labels["{K}queue-name"]'
             id="a topology without a queue has no effect in Kueue, which is told",
         ),
         pytest.param(
-            [job(), topology(), flavor(), cluster_queue(stopPolicy="Hold"), local_queue()],
+            [job(), *queues(stopPolicy="Hold")],
             f'{LABEL}: ClusterQueue "research" is not active: its stopPolicy is Hold.',
             id="a queue that is held admits nothing",
         ),
@@ -86,7 +87,7 @@ LABEL = f'metadata.labels["{K}queue-name"]'
             id="nobody is admitted in a circle of cohorts",
         ),
         pytest.param(
-            [job(), topology(), flavor(), cluster_queue(quota={"cpu": 5}), local_queue()],
+            [job(), *queues(quota={"cpu": 5})],
             'spec.template.spec.containers: The pods ask for "nvidia.com/gpu", for which ClusterQueue "research" has'
             ' no quota. It covers "cpu".',
             id="a resource that the queue does not cover can never be admitted",

@@ -12,12 +12,9 @@ from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import (
     QUEUES,
     RACK,
-    cluster_queue,
-    flavor,
     job,
-    local_queue,
     node,
-    topology,
+    queues,
 )
 from tests.unit.dialects.kueue.workloads import admission, hosts, pod_set, workload
 from tests.unit.dialects.verdicts import decided, places_of
@@ -70,7 +67,7 @@ def test_where_the_larger_slice_has_no_room_near_them_it_is_not_placed() -> None
 
 
 def test_slices_count_once_for_the_quota() -> None:
-    queue = (topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 4}), local_queue())
+    queue = queues(quota={"nvidia.com/gpu": 4})
 
     verdicts = decided(*queue, *RACKS, SMALL, larger(), job(4))
 
@@ -127,3 +124,16 @@ def test_a_pod_set_that_the_larger_slice_has_no_more_leaves_nothing_behind(names
     verdicts = decided(*QUEUES, *RACKS, before, larger())
 
     assert len(places_of(verdicts["second"])) == 4 - ("main" in names)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param({"one": "one"}, id="one that replaces itself"),
+        pytest.param({"one": "two", "two": "one"}, id="two that replace each other"),
+    ],
+)
+def test_workloads_that_replace_each_other_in_a_circle_are_not_lost(names: dict[str, str]) -> None:
+    given = [workload(pod_set(1), name=name, replaces=f"default/{other}") for name, other in names.items()]
+
+    assert sorted(decided(*QUEUES, *RACKS, *given)) == sorted(names)

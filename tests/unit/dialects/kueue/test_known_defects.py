@@ -16,13 +16,12 @@ from tests.unit.dialects.kueue.kit import (
     QUEUES,
     RACK,
     cluster_queue,
-    flavor,
     job,
     job_set,
-    local_queue,
     node,
+    queues,
     replicated,
-    topology,
+    running_pod,
 )
 
 
@@ -63,7 +62,7 @@ def test_pods_without_gpus_leave_the_only_gpus_to_those_that_need_them() -> None
     containers = [launcher["template"]["spec"], worker["template"]["spec"]]
     for spec, amounts in zip(containers, ({"cpu": 1}, {"cpu": 1, "nvidia.com/gpu": 1}), strict=True):
         spec["template"]["spec"]["containers"][0]["resources"] = {"limits": amounts}
-    texts = (topology(), flavor(), queue, local_queue(), json.dumps(host), json.dumps(plain))
+    texts = (*queues(queue), json.dumps(host), json.dumps(plain))
 
     assert where(decided(*texts, job_set(launcher, worker))) == {"launcher": {"cpu"}, "worker": {"gpu"}}
 
@@ -71,7 +70,7 @@ def test_pods_without_gpus_leave_the_only_gpus_to_those_that_need_them() -> None
 @pytest.mark.requirement("K120")
 def test_a_pod_never_gets_the_sum_of_two_nodes() -> None:
     """With racks as the lowest level, Kueue adds up the nodes of a rack and admits what fits on none of them."""
-    texts = (topology("tree", BLOCK, RACK), flavor(), cluster_queue(), local_queue())
+    texts = queues(levels=(BLOCK, RACK))
     verdict = decided(*texts, node("n1", "b", "r", 1), node("n2", "b", "r", 1), job(1, gpus=2))
 
     assert isinstance(verdict.outcome, Unplaceable)
@@ -116,7 +115,7 @@ def test_an_unconstrained_launcher_leaves_the_only_gpu_node_to_the_worker() -> N
     jobs = [replicated(name, 1, 1, podset_unconstrained_topology="true") for name in ("launcher", "worker")]
     for each, amounts in zip(jobs, ({"cpu": 1}, {"cpu": 1, "nvidia.com/gpu": 1}), strict=True):
         each["template"]["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": amounts}
-    texts = (topology(), flavor(), queue, local_queue(), json.dumps(small), json.dumps(large))
+    texts = (*queues(queue), json.dumps(small), json.dumps(large))
 
     assert where(decided(*texts, job_set(*jobs))) == {"launcher": {"cpu"}, "worker": {"gpu"}}
 
@@ -139,16 +138,7 @@ def test_pods_of_two_sets_share_a_block_where_one_has_room_for_both() -> None:
 
 def test_a_lost_node_is_replaced_beside_the_others_although_that_is_only_preferred() -> None:
     """Kueue takes the tightest host, in another block."""
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
-    container = {"name": "m", "resources": {"limits": {"nvidia.com/gpu": 1}}}
-    running = json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "train-0-x", "ownerReferences": [owner]},
-            "spec": {"nodeName": "kept", "containers": [container]},
-        }
-    )
+    running = running_pod("kept")
     hosts = (node("kept", "b1", "r1", 1), node("near", "b1", "r1", 2), node("far", "b2", "r2", 1))
 
     placed = where(decided(*QUEUES, *hosts, running, job(2, podset_preferred_topology=RACK)))

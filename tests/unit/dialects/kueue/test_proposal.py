@@ -10,13 +10,10 @@ import pytest
 from closeknit.hub.outcome import Placed, Unplaceable
 from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import (
-    cluster_queue,
-    flavor,
     job,
     job_set,
-    local_queue,
+    queues,
     replicated,
-    topology,
 )
 from tests.unit.dialects.verdicts import decided, nodes_of
 
@@ -28,7 +25,7 @@ TABLE = (
     ("node-4", "block-2", "rack-3"),
 )
 """The example of "Hierarchy representation"."""
-QUEUES = (topology("tree", BLOCK, RACK), flavor(), cluster_queue(), local_queue())
+QUEUES = queues(levels=(BLOCK, RACK))
 
 
 def machine(name: str, block: str, rack: str, gpus: int = 4) -> str:
@@ -138,7 +135,7 @@ def test_support_for_replicated_jobs_each_job_has_a_domain_of_its_own() -> None:
     ],
 )
 def test_alpha_what_the_first_version_excluded_is_allowed_today(spec: dict[str, Any]) -> None:
-    texts = (topology("tree", BLOCK, RACK), flavor(), cluster_queue(**spec), local_queue(), *MACHINES)
+    texts = (*queues(**spec, levels=(BLOCK, RACK)), *MACHINES)
     read = reading(*texts, job(4, require_topology=RACK))
 
     assert [str(problem) for problem in read.problems] == []

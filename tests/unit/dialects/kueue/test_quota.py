@@ -16,6 +16,7 @@ from tests.unit.dialects.kueue.kit import (
     job,
     job_set,
     local_queue,
+    queues,
     replicated,
     topology,
 )
@@ -24,7 +25,7 @@ from tests.unit.dialects.verdicts import decided
 
 
 def test_a_workload_larger_than_its_quota_waits_although_there_is_room() -> None:
-    verdict = decided(topology(), flavor(), at(4), local_queue(), *NODES, job(8))["train"]
+    verdict = decided(*queues(at(4)), *NODES, job(8))["train"]
 
     assert isinstance(verdict.outcome, Unplaceable)
     (shortfall,) = verdict.outcome.shortfalls
@@ -55,7 +56,7 @@ def test_what_was_admitted_before_is_counted_and_named() -> None:
 
 def test_a_workload_that_finds_no_room_is_not_charged() -> None:
     verdicts = decided(
-        topology(), flavor(), at(16), local_queue(), *NODES,
+        *queues(at(16)), *NODES,
         job(12, name="a", podset_required_topology=RACK), job(16, name="b"),
     )  # fmt: skip
 
@@ -77,7 +78,7 @@ def test_running_pods_have_their_quota_before_those_that_wait() -> None:
             },
         }
     )
-    texts = (topology(), flavor(), at(6), local_queue(), *NODES)
+    texts = (*queues(at(6)), *NODES)
     verdicts = decided(*texts, running, job(5, name="a"), job(2, name="b"))
 
     assert isinstance(verdicts["a"].outcome, Unplaceable)
@@ -87,13 +88,13 @@ def test_running_pods_have_their_quota_before_those_that_wait() -> None:
 def test_pods_can_be_quota_too() -> None:
     queue = cluster_queue(quota={"nvidia.com/gpu": 64, "pods": 3})
 
-    texts = (topology(), flavor(), queue, local_queue(), *NODES)
+    texts = (*queues(queue), *NODES)
     assert isinstance(decided(*texts, job(3))["train"].outcome, Placed)
     assert isinstance(decided(*texts, job(4))["train"].outcome, Unplaceable)
 
 
 def test_all_pod_sets_of_a_workload_are_charged_to_their_flavor() -> None:
-    texts = (topology(), flavor(), at(6), local_queue(), *NODES)
+    texts = (*queues(at(6)), *NODES)
 
     fits = decided(*texts, job_set(replicated("a", 1, 3), replicated("b", 1, 3, gpus=1)))
     too_much = decided(*texts, job_set(replicated("a", 1, 3), replicated("b", 2, 2)))
@@ -112,7 +113,7 @@ def test_all_pod_sets_of_a_workload_are_charged_to_their_flavor() -> None:
 )
 def test_part_of_a_job_is_admitted_where_quota_is_short(quota: int, least: str, pods: int) -> None:
     part = job(8, own={"job-min-parallelism": least})
-    verdict = decided(topology(), flavor(), at(quota), local_queue(), *NODES, part)["train"]
+    verdict = decided(*queues(at(quota)), *NODES, part)["train"]
 
     assert placed_pods(verdict) == pods
     if isinstance(verdict.outcome, Unplaceable):
@@ -122,7 +123,7 @@ def test_part_of_a_job_is_admitted_where_quota_is_short(quota: int, least: str, 
 
 def test_pods_that_quota_leaves_out_are_counted() -> None:
     part = job(8, own={"job-min-parallelism": "2"})
-    outcome = decided(topology(), flavor(), at(5), local_queue(), *NODES, part)["train"].outcome
+    outcome = decided(*queues(at(5)), *NODES, part)["train"].outcome
 
     assert isinstance(outcome, Placed)
     assert outcome.wishes.left_out == 3
@@ -136,14 +137,14 @@ def test_pods_that_quota_leaves_out_are_counted() -> None:
     ],
 )
 def test_lack_of_quota_is_told_as_such(quota: int, told: str) -> None:
-    outcome = decided(topology(), flavor(), at(quota), local_queue(), *NODES, job(8))["train"].outcome
+    outcome = decided(*queues(at(quota)), *NODES, job(8))["train"].outcome
 
     assert isinstance(outcome, Unplaceable)
     assert wording.need(outcome.shortfalls[0]) == told
 
 
 def test_part_of_a_job_is_admitted_where_room_is_short_and_only_that_is_charged() -> None:
-    texts = (topology(), flavor(), at(16), local_queue(), *NODES)
+    texts = (*queues(at(16)), *NODES)
     first = job(12, name="a", own={"job-min-parallelism": "4"}, podset_required_topology=RACK)
     verdicts = decided(*texts, first, job(8, name="b"), job(1, name="c"))
 
@@ -161,6 +162,6 @@ def test_a_job_in_slices_is_admitted_with_whole_slices() -> None:
         podset_slice_size="2",
     )
 
-    assert placed_pods(decided(topology(), flavor(), at(7), local_queue(), *NODES, part)["train"]) == 6
-    verdict = decided(topology(), flavor(), at(3), local_queue(), *NODES, part)["train"]
+    assert placed_pods(decided(*queues(at(7)), *NODES, part)["train"]) == 6
+    verdict = decided(*queues(at(3)), *NODES, part)["train"]
     assert isinstance(verdict.outcome, Unplaceable)

@@ -21,6 +21,7 @@ from tests.unit.dialects.kueue.kit import (
     job_set,
     local_queue,
     node,
+    queues,
     replicated,
     template,
     topology,
@@ -170,7 +171,7 @@ TAINTED = {"nodeTaints": [{"key": "maintenance", "effect": "NoSchedule"}]}
             id="its LocalQueue is stopped",
         ),
         pytest.param(
-            [topology(), flavor(), cluster_queue(stopPolicy="Hold"), local_queue(), workload(ANY)],
+            [*queues(stopPolicy="Hold"), workload(ANY)],
             [f"{PENDING} Suspended: ClusterQueue research is inactive"],
             id="its ClusterQueue is stopped",
         ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -25,6 +24,8 @@ from tests.unit.dialects.kueue.kit import (
     local_queue,
     node,
     queued_pod,
+    queues,
+    running_pod,
     topology,
     written,
 )
@@ -78,7 +79,7 @@ def test_what_was_assigned_is_held(assignment: dict[str, Any], held: dict[str, i
 
 @pytest.mark.requirement("K59", "K62")
 def test_others_find_neither_the_room_nor_the_quota_of_an_admitted_workload() -> None:
-    texts = (topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 12}), local_queue(), *NODES)
+    texts = (*queues(quota={"nvidia.com/gpu": 12}), *NODES)
     held = workload(pod_set(8), status=admission(hosts({"n3": 8}), count=8), priority=-5)
 
     verdicts = decided(*texts, held, job(4, name="a", podset_required_topology=RACK), job(1, name="b"))
@@ -89,16 +90,7 @@ def test_others_find_neither_the_room_nor_the_quota_of_an_admitted_workload() ->
 
 
 def test_the_admission_of_a_job_holds_places_for_the_pods_that_do_not_run_yet() -> None:
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
-    container = {"name": "m", "resources": {"limits": {"nvidia.com/gpu": 1}}}
-    running = json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "train-0-x", "ownerReferences": [owner]},
-            "spec": {"nodeName": "n1", "containers": [container]},
-        }
-    )
+    running = running_pod("n1")
     admitted = workload(owner=("Job", "train"), status=admission(hosts({"n1": 2, "n3": 2})))
     read = reading(*QUEUES, *NODES, running, job(), admitted)
 
@@ -125,7 +117,7 @@ def test_the_admission_of_a_group_of_pods_is_known_by_the_groups_name() -> None:
 
 
 def test_an_assignment_to_a_domain_of_several_nodes_is_kept_to() -> None:
-    tree = (topology("tree", BLOCK, RACK), flavor(), cluster_queue(), local_queue())
+    tree = queues(levels=(BLOCK, RACK))
     piece = {
         "domainCount": 2,
         "valuesPerLevel": [{"universal": "b"}, {"individual": {"prefix": "r", "roots": ["1", "2"]}}],
@@ -140,14 +132,14 @@ def test_an_assignment_to_a_domain_of_several_nodes_is_kept_to() -> None:
 
 def test_what_is_admitted_keeps_its_flavor_and_its_quota() -> None:
     """Without a topology nobody knows yet where the pods go, but not what they may use."""
-    queues = (
+    given = (
         topology(), flavor(), flavor("spot"), local_queue(),
         cluster_queue("research", "tas", "spot", quota={"nvidia.com/gpu": 1}),
     )  # fmt: skip
     status = admission(None)
     status["admission"]["podSetAssignments"][0]["flavors"] = {"nvidia.com/gpu": "spot"}
 
-    verdict = decided(*queues, *NODES, node("s1", "b", "r3", pool="spot"), workload(status=status))["waits"]
+    verdict = decided(*given, *NODES, node("s1", "b", "r3", pool="spot"), workload(status=status))["waits"]
     assert set(places_of(verdict)) == {"s1"}
 
 
@@ -165,16 +157,16 @@ def test_what_is_admitted_goes_first_whatever_its_priority() -> None:
 
 
 def test_a_held_queue_keeps_what_it_has_admitted() -> None:
-    queues = (topology(), flavor(), cluster_queue(stopPolicy="Hold"), local_queue())
-    read = reading(*queues, *NODES, workload(status=admission(hosts({"n1": 4}))))
+    given = queues(stopPolicy="Hold")
+    read = reading(*given, *NODES, workload(status=admission(hosts({"n1": 4}))))
 
     assert [str(problem) for problem in read.problems] == []
 
 
 def test_what_is_admitted_in_a_circle_of_cohorts_keeps_the_quota_of_its_queue() -> None:
     circle = [written("Cohort", name, {"parentName": other}) for name, other in (("a", "b"), ("b", "a"))]
-    queues = [topology(), flavor(), cluster_queue(cohortName="a"), local_queue()]
-    (admitted,) = reading(*queues, *circle, *NODES, workload(status=admission(hosts({"n1": 4})))).workloads
+    given = queues(cohortName="a")
+    (admitted,) = reading(*given, *circle, *NODES, workload(status=admission(hosts({"n1": 4})))).workloads
     (option,) = admitted.options
 
     assert [charge.account.name for charge in option.charges] == [("ClusterQueue research", "flavor tas")]

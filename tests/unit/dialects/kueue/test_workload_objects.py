@@ -16,11 +16,8 @@ from tests.unit.dialects.kueue.kit import (
     QUEUES,
     RACK,
     K,
-    cluster_queue,
-    flavor,
     job,
-    local_queue,
-    topology,
+    queues,
 )
 from tests.unit.dialects.kueue.workloads import NODES, pod_set, workload
 from tests.unit.dialects.verdicts import decided, places_of
@@ -61,10 +58,10 @@ def test_the_jobs_of_a_pod_set_are_its_sub_groups() -> None:
 
 
 def test_the_least_count_of_a_pod_set_is_judged_by_quota() -> None:
-    queues = (topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 3}), local_queue())
+    given = queues(quota={"nvidia.com/gpu": 3})
 
-    assert len(places_of(decided(*queues, *NODES, workload(pod_set(minCount=2)))["waits"])) == 3
-    refused = decided(*queues, *NODES, workload(pod_set(5, minCount=4)))["waits"].outcome
+    assert len(places_of(decided(*given, *NODES, workload(pod_set(minCount=2)))["waits"])) == 3
+    refused = decided(*given, *NODES, workload(pod_set(5, minCount=4)))["waits"].outcome
     assert isinstance(refused, Unplaceable)
     assert refused.shortfalls[0].level == LEVEL
 

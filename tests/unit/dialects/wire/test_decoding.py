@@ -18,7 +18,7 @@ from closeknit.dialects.text.documents import Document, parse
 from closeknit.dialects.wire import decoding as shapes
 from closeknit.dialects.wire.decoding import decode
 from closeknit.dialects.wire.registry import Found, Registry
-from closeknit.hub import problems
+from closeknit.hub.nearest import nearest
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 JUNK: tuple[Any, ...] = (
@@ -118,7 +118,7 @@ def test_what_an_unknown_field_is_near_to_is_looked_up_once(monkeypatch: pytest.
 
     def counted(key: str, known: Iterable[str]) -> str | None:
         asked.append(key)
-        return problems.nearest(key, known)
+        return nearest(key, known)
 
     monkeypatch.setattr(shapes, "nearest", counted)
     shapes._remedy.cache_clear()

@@ -88,6 +88,6 @@ class TestApply:
         cluster: EmbeddedCluster, data: dict[str, str], *, manager: str = "mine", force: bool = False
     ) -> dict[str, Any]:
         body = config_map("a", data=data) if data else config_map("a")
-        return await cluster.patch(
-            CONFIG_MAPS, "a", ApplyPatch(body, manager, force=force), namespace="default"
-        )
+        patch = ApplyPatch(body, manager, force=force)
+        written: dict[str, Any] = await cluster.patch(CONFIG_MAPS, "a", patch, namespace="default")
+        return written

@@ -1,0 +1,478 @@
+"""Objects of every kind that is reviewed, as large as a test asks for, each grown where it costs most.
+
+Lists that their definitions bound are left alone: an API server refuses more before it asks a webhook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import yaml
+
+from closeknit.admission.reviewer import FAMILIES, Reviewer
+from closeknit.dialects.wire.kinds import Kind
+from closeknit.hub.keys import Key
+from closeknit.kube.embedded.cluster import EmbeddedCluster
+
+Json: TypeAlias = dict[str, Any]
+MEGABYTE: Final = 1_000_000
+
+_LEVELS = "levels: [{nodeLabel: zone}, {nodeLabel: rack}]"
+_QUOTA = "[{name: f, resources: [{name: cpu, nominalQuota: 100}]}]"
+_DESCRIBED = f"""
+{{apiVersion: kai.scheduler/v1alpha1, kind: Topology, metadata: {{name: t}}, spec: {{{_LEVELS}}}}}
+---
+{{apiVersion: grove.io/v1alpha1, kind: ClusterTopologyBinding, metadata: {{name: g}}, spec: {{levels: [
+  {{domain: zone, key: zone}}, {{domain: rack, key: rack}}]}}}}
+---
+{{apiVersion: kueue.x-k8s.io/v1beta2, kind: Topology, metadata: {{name: t}}, spec: {{{_LEVELS}}}}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {{name: f}}
+spec: {{nodeLabels: {{a: b}}, topologyName: t}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {{name: c}}
+spec: {{namespaceSelector: {{}}, resourceGroups: [{{coveredResources: [cpu], flavors: {_QUOTA}}}]}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {{name: q, namespace: default}}
+spec: {{clusterQueue: c}}
+---
+apiVersion: osmo.closeknit.dev/v1alpha1
+kind: Pool
+metadata: {{name: p}}
+spec: {{topology_keys: [{{key: zone, label: zone}}, {{key: rack, label: rack}}]}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An object that can be made of any size."""
+
+    family: str
+    grown: Callable[[int], Json]
+    """With so many of what is repeated."""
+    allowed: bool = True
+
+    def count(self, size: int = MEGABYTE) -> int:
+        """How many of what is repeated make this many bytes."""
+        few, more = (len(msgspec.json.encode(self.grown(each))) for each in (1_000, 2_000))
+        return max(1, 1_000 + (size - few) * 1_000 // (more - few))
+
+
+def _object(api_version: str, kind: str, spec: Json, **metadata: Any) -> Json:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": "large", "namespace": "default", **metadata},
+        "spec": spec,
+    }
+
+
+# ------------------------------------------------------------------------------------------------- pods
+
+
+def _container(i: int = 0, variables: int = 0) -> Json:
+    made: Json = {"name": f"c{i}", "image": "busybox", "resources": {"requests": {"cpu": "1m"}}}
+    if variables:
+        made["env"] = [{"name": f"VARIABLE_{i}", "value": "x" * 40} for i in range(variables)]
+    return made
+
+
+def _pods(**fields: Any) -> Json:
+    return {"containers": [_container()], **fields}
+
+
+def _variables(count: int) -> Json:
+    return {"containers": [_container(variables=count)]}
+
+
+def _containers(count: int) -> Json:
+    return {"containers": [_container(i) for i in range(count)]}
+
+
+def _ports(count: int) -> Json:
+    return {
+        "containers": [{**_container(), "ports": [{"containerPort": 1 + i % 60_000} for i in range(count)]}]
+    }
+
+
+def _tolerations(count: int) -> Json:
+    return _pods(tolerations=[{"key": f"k{i}", "operator": "Exists"} for i in range(count)])
+
+
+def _node_terms(count: int) -> Json:
+    terms = [{"matchExpressions": [{"key": f"k{i}", "operator": "Exists"}]} for i in range(count)]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return _pods(affinity={"nodeAffinity": required})
+
+
+def _neighbours(count: int) -> Json:
+    terms = [{"topologyKey": "rack", "labelSelector": {"matchLabels": {"a": f"b{i}"}}} for i in range(count)]
+    return _pods(affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}})
+
+
+def _volumes(count: int) -> Json:
+    return _pods(
+        volumes=[{"name": f"v{i}", "persistentVolumeClaim": {"claimName": f"v{i}"}} for i in range(count)]
+    )
+
+
+PODS: Final[Mapping[str, Callable[[int], Json]]] = {
+    "variables": _variables,
+    "containers": _containers,
+    "ports": _ports,
+    "tolerations": _tolerations,
+    "node terms": _node_terms,
+    "anti-affinity terms": _neighbours,
+    "volumes": _volumes,
+}
+"""Ways in which the specification of a pod grows."""
+
+
+# ------------------------------------------------------------------------------------------------ Kueue
+
+_REQUIRED: Final = {"kueue.x-k8s.io/podset-required-topology": "rack"}
+_QUEUE: Final = {"kueue.x-k8s.io/queue-name": "q"}
+
+
+def _template(spec: Json, annotations: Mapping[str, str] = _REQUIRED) -> Json:
+    return {"metadata": {"annotations": dict(annotations)}, "spec": {**spec, "restartPolicy": "Never"}}
+
+
+def _job(pods: Json) -> Json:
+    spec = {"suspend": True, "parallelism": 4, "completions": 4, "template": _template(pods)}
+    return _object("batch/v1", "Job", spec, labels=dict(_QUEUE))
+
+
+def _replicated(count: int, template: Json) -> list[Json]:
+    job = {"spec": {"parallelism": 1, "template": template}}
+    return [{"name": f"j{i}", "replicas": 1, "template": job} for i in range(count)]
+
+
+def _job_set(count: int) -> Json:
+    spec = {"suspend": True, "replicatedJobs": _replicated(18, _template(_variables(count)))}
+    return _object("jobset.x-k8s.io/v1alpha2", "JobSet", spec, labels=dict(_QUEUE))
+
+
+def _pod(pods: Json) -> Json:
+    gates = [{"name": "kueue.x-k8s.io/admission"}, {"name": "kueue.x-k8s.io/topology"}]
+    spec = {**pods, "schedulingGates": gates}
+    return _object("v1", "Pod", spec, labels=dict(_QUEUE), annotations=dict(_REQUIRED))
+
+
+def _workload(count: int) -> Json:
+    sets = [
+        {
+            "name": f"s{i}",
+            "count": 4,
+            "template": {"spec": _variables(count)},
+            "topologyRequest": {"required": "rack"},
+        }
+        for i in range(8)
+    ]
+    return _object("kueue.x-k8s.io/v1beta2", "Workload", {"queueName": "q", "podSets": sets})
+
+
+def _cluster_queue(count: int) -> Json:
+    values = [f"n{i}" for i in range(count)]
+    selector = {"matchExpressions": [{"key": "team", "operator": "In", "values": values}]}
+    groups = [{"coveredResources": ["cpu"], "flavors": yaml.safe_load(_QUOTA)}]
+    spec = {"namespaceSelector": selector, "resourceGroups": groups}
+    return _object("kueue.x-k8s.io/v1beta2", "ClusterQueue", spec)
+
+
+# -------------------------------------------------------------------------------------------------- KAI
+
+_KAI: Final = {"kai.scheduler/topology": "t", "kai.scheduler/topology-required-placement": "rack"}
+_KAI_PODS: Final = {"schedulerName": "kai-scheduler"}
+
+
+def _subgroups(each: Callable[[int], Json], **spec: Any) -> Callable[[int], Json]:
+    def grown(count: int) -> Json:
+        spec["subGroups"] = [each(i) for i in range(count - count % 3)]
+        return _object("scheduling.run.ai/v2alpha2", "PodGroup", dict(spec))
+
+    return grown
+
+
+_CONSTRAINT: Final = {"topology": "t", "requiredTopologyLevel": "rack", "preferredTopologyLevel": "rack"}
+_ZONE: Final = {"topology": "t", "requiredTopologyLevel": "zone"}
+
+
+def _constrained(i: int) -> Json:
+    return {"name": f"subgroup-{i}", "minMember": 4, "topologyConstraint": _CONSTRAINT}
+
+
+def _bare(i: int) -> Json:
+    return {"name": f"s{i}", "minMember": 1}
+
+
+def _paired(i: int) -> Json:
+    """Two leaves, and then the parent of both."""
+    return {"name": f"p{i // 3}"} if i % 3 == 2 else {"name": f"s{i}", "parent": f"p{i // 3}", "minMember": 1}
+
+
+def _kai_job(count: int) -> Json:
+    spec = {"parallelism": 4, "completions": 4, "template": _template({**_variables(count), **_KAI_PODS}, {})}
+    return _object("batch/v1", "Job", spec, annotations=dict(_KAI))
+
+
+def _kai_job_set(count: int) -> Json:
+    spec = {"replicatedJobs": _replicated(count, _template({**_pods(), **_KAI_PODS}, {}))}
+    return _object("jobset.x-k8s.io/v1alpha2", "JobSet", spec, annotations=dict(_KAI))
+
+
+def _leader_worker_set(count: int) -> Json:
+    workers = {"size": 4, "workerTemplate": {"spec": {**_variables(count), **_KAI_PODS}}}
+    spec = {"replicas": 2, "leaderWorkerTemplate": workers}
+    return _object("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", spec, annotations=dict(_KAI))
+
+
+def _pytorch_job(count: int) -> Json:
+    template = {"spec": {**_variables(count), **_KAI_PODS}}
+    specs = {
+        "Master": {"replicas": 1, "template": template},
+        "Worker": {"replicas": 3, "template": {"spec": _pods()}},
+    }
+    return _object("kubeflow.org/v1", "PyTorchJob", {"pytorchReplicaSpecs": specs}, annotations=dict(_KAI))
+
+
+# ------------------------------------------------------------------------------------- Grove and Dynamo
+
+
+def _clique(i: int, pods: Json, replicas: int = 2) -> Json:
+    return {
+        "name": f"c{i}",
+        "topologyConstraint": {"pack": {"required": "rack"}},
+        "spec": {"roleName": f"c{i}", "replicas": replicas, "minAvailable": replicas, "podSpec": pods},
+    }
+
+
+def _set(**template: Any) -> Json:
+    constraint = {"topologyName": "g", "pack": {"required": "zone"}}
+    spec = {"replicas": 1, "template": {"topologyConstraint": constraint, **template}}
+    return _object("grove.io/v1alpha1", "PodCliqueSet", spec)
+
+
+def _wide_cliques(count: int) -> Json:
+    return _set(cliques=[_clique(i, _variables(count)) for i in range(100)])
+
+
+def _cliques(count: int) -> Json:
+    return _set(cliques=[_clique(i, _variables(12)) for i in range(count)])
+
+
+def _small_cliques(count: int) -> Json:
+    return _set(cliques=[_clique(i, _pods(), replicas=1) for i in range(count)])
+
+
+def _scaling_groups(count: int) -> Json:
+    groups = [
+        {"name": f"g{i}", "cliqueNames": [f"c{i}"], "replicas": 1, "minAvailable": 1} for i in range(count)
+    ]
+    return _set(cliques=[_clique(i, _pods(), 1) for i in range(count)], podCliqueScalingGroups=groups)
+
+
+def _gang(count: int) -> Json:
+    groups = [
+        {
+            "name": f"g{i}",
+            "minReplicas": 1,
+            "podReferences": [{"namespace": "default", "name": f"g{i}-0"}],
+            "topologyConstraint": {"packConstraint": {"required": "rack"}},
+        }
+        for i in range(count)
+    ]
+    spec = {"podgroups": groups, "topologyConstraint": {"packConstraint": {"required": "zone"}}}
+    return _object(
+        "scheduler.grove.io/v1alpha1", "PodGang", spec, annotations={"grove.io/topology-name": "t"}
+    )
+
+
+def _services(count: int) -> Json:
+    service = {"replicas": 1, "multinode": {"nodeCount": 2}, "topologyConstraint": {"packDomain": "rack"}}
+    pods = {"mainContainer": {k: v for k, v in _container(variables=count).items() if k != "resources"}}
+    services = {f"s{i}": {**service, "extraPodSpec": pods} for i in range(8)}
+    spec = {"topologyConstraint": {"packDomain": "zone", "topologyProfile": "g"}, "services": services}
+    return _object("nvidia.com/v1alpha1", "DynamoGraphDeployment", spec)
+
+
+def _components(count: int) -> Json:
+    pods = {"spec": {"containers": [{**_container(variables=count), "name": "main"}]}}
+    components = [
+        {"name": f"s{i}", "replicas": 1, "podTemplate": pods, "topologyConstraint": {"packDomain": "rack"}}
+        for i in range(25)
+    ]
+    spec = {
+        "topologyConstraint": {"packDomain": "zone", "clusterTopologyName": "g"},
+        "components": components,
+    }
+    return _object("nvidia.com/v1beta1", "DynamoGraphDeployment", spec)
+
+
+# ------------------------------------------------------------------------------------------------- OSMO
+
+
+def _workflow(**fields: Any) -> Json:
+    written = {"workflow": {"name": "large", "pool": "p", **fields}}
+    return _object("osmo.closeknit.dev/v1alpha1", "Workflow", written)
+
+
+def _tasks(count: int) -> Json:
+    tasks = [
+        {"name": f"t{i}", "image": "i", "command": ["run"], "resource": "r", "lead": i == 0}
+        for i in range(count)
+    ]
+    resources = {"r": {"gpu": 1, "topology": [{"key": "rack", "group": "g"}]}}
+    return _workflow(groups=[{"name": "g", "tasks": tasks}], resources=resources)
+
+
+def _resources(count: int) -> Json:
+    tasks = [
+        {"name": f"t{i}", "image": "i", "command": ["run"], "resource": f"r{i}", "lead": i == 0}
+        for i in range(count)
+    ]
+    resources = {f"r{i}": {"gpu": 1, "topology": [{"key": "rack", "group": f"g{i}"}]} for i in range(count)}
+    return _workflow(groups=[{"name": "g", "tasks": tasks}], resources=resources)
+
+
+def _task_groups(count: int) -> Json:
+    groups = [
+        {
+            "name": f"g{i}",
+            "tasks": [{"name": f"t{i}", "image": "i", "command": ["run"], "resource": "r", "lead": True}],
+        }
+        for i in range(count)
+    ]
+    return _workflow(groups=groups, resources={"r": {"gpu": 1, "topology": [{"key": "rack"}]}})
+
+
+def _pool(count: int) -> Json:
+    platforms = {f"p{i}": {"labels": {"a": f"b{i}"}} for i in range(count)}
+    return _object(
+        "osmo.closeknit.dev/v1alpha1",
+        "Pool",
+        {"topology_keys": [{"key": "zone", "label": "zone"}], "platforms": platforms},
+    )
+
+
+# ------------------------------------------------------------------------------------------------- wrong
+
+
+def _wrong_parent(i: int) -> Json:
+    return {"name": f"s{i}", "parent": f"t{i}", "minMember": 1}
+
+
+def _wrong_level(i: int) -> Json:
+    return {
+        "name": f"s{i}",
+        "minMember": 1,
+        "topologyConstraint": {"topology": "t", "requiredTopologyLevel": f"r{i}"},
+    }
+
+
+def _wrong_type(i: int) -> Json:
+    return {"name": i, "minMember": "1"}
+
+
+def _wrong_cliques(count: int) -> Json:
+    made = [_clique(i, _pods(), replicas=1) for i in range(count)]
+    for i, each in enumerate(made):
+        each["topologyConstraint"] = {"pack": {"required": f"rak{i}"}}
+        each["spec"]["startsAfter"] = [f"d{i}"]
+    return _set(cliques=made, cliqueStartupType="CliqueStartupTypeExplicit")
+
+
+def _wrong_gang(count: int) -> Json:
+    gang = _gang(count)
+    for i, each in enumerate(gang["spec"]["podgroups"]):
+        each["topologyConstraint"] = {"packConstraint": {"required": f"r{i}"}}
+    return gang
+
+
+def _wrong_tasks(count: int) -> Json:
+    tasks = [{"name": f"t{i}", "image": "i", "command": ["run"], "resource": f"r{i}"} for i in range(count)]
+    return _workflow(groups=[{"name": "g", "tasks": tasks}], resources={"r": {"gpu": 1}})
+
+
+def _wrong_job_set(count: int) -> Json:
+    annotations = {"kueue.x-k8s.io/podset-required-topology": "rac"}
+    spec = {"replicatedJobs": _replicated(count, _template(_pods(), annotations))}
+    return _object("jobset.x-k8s.io/v1alpha2", "JobSet", spec, labels=dict(_QUEUE))
+
+
+def _of(whole: Callable[[Json], Json], pods: Callable[[int], Json]) -> Callable[[int], Json]:
+    return lambda count: whole(pods(count))
+
+
+CASES: Final[Mapping[str, Case]] = {
+    **{f"Job, {name}": Case("kueue", _of(_job, grown)) for name, grown in PODS.items()},
+    **{f"Pod, {name}": Case("kueue", _of(_pod, grown)) for name, grown in PODS.items()},
+    "JobSet, variables": Case("kueue", _job_set),
+    "Workload, variables": Case("kueue", _workload),
+    "ClusterQueue, namespaces": Case("kueue", _cluster_queue),
+    "PodGroup, constrained subgroups": Case("kai", _subgroups(_constrained)),
+    "PodGroup, bare subgroups": Case("kai", _subgroups(_bare, topologyConstraint=_ZONE)),
+    "PodGroup, nested subgroups": Case("kai", _subgroups(_paired, topologyConstraint=_ZONE)),
+    "Job of KAI, variables": Case("kai", _kai_job),
+    "JobSet of KAI, jobs": Case("kai", _kai_job_set),
+    "LeaderWorkerSet, variables": Case("kai", _leader_worker_set),
+    "PyTorchJob, variables": Case("kai", _pytorch_job),
+    "PodCliqueSet, 100 cliques with variables": Case("grove", _wide_cliques),
+    "PodCliqueSet, cliques with 12 variables": Case("grove", _cliques),
+    "PodCliqueSet, small cliques": Case("grove", _small_cliques),
+    "PodCliqueSet, scaling groups": Case("grove", _scaling_groups),
+    "PodGang, pod groups": Case("grove", _gang),
+    "DynamoGraphDeployment v1alpha1, variables": Case("dynamo", _services),
+    "DynamoGraphDeployment v1beta1, variables": Case("dynamo", _components),
+    "Workflow, tasks": Case("osmo", _tasks),
+    "Workflow, resources": Case("osmo", _resources),
+    "Workflow, groups": Case("osmo", _task_groups),
+    "Pool, platforms": Case("osmo", _pool),
+    "PodGroup, unknown parents": Case("kai", _subgroups(_wrong_parent), allowed=False),
+    "PodGroup, unknown levels": Case("kai", _subgroups(_wrong_level), allowed=False),
+    "PodGroup, wrong types": Case("kai", _subgroups(_wrong_type), allowed=False),
+    "PodCliqueSet, unknown domains and cliques": Case("grove", _wrong_cliques, allowed=False),
+    "PodGang, unknown levels": Case("grove", _wrong_gang, allowed=False),
+    "Workflow, unknown resources": Case("osmo", _wrong_tasks, allowed=False),
+    "JobSet, too many jobs with unknown levels": Case("kueue", _wrong_job_set, allowed=False),
+}
+
+
+def sent(obj: Json, old: Json | None = None) -> bytes:
+    """The body in which an API server asks about this object."""
+    group, _, version = obj["apiVersion"].rpartition("/")
+    request = {
+        "uid": "u",
+        "kind": {"group": group, "version": version, "kind": obj["kind"]},
+        "operation": "UPDATE" if old else "CREATE",
+        "namespace": "default",
+        "name": "large",
+        "userInfo": {"username": "somebody"},
+        "object": obj,
+        "oldObject": old,
+    }
+    return msgspec.json.encode({"request": request})
+
+
+def reviewer() -> Reviewer:
+    """A reviewer that has heard of all that the cases are measured by."""
+    made = Reviewer(EmbeddedCluster())
+    kinds: dict[tuple[str, str], Kind] = {
+        (kind.group, kind.kind): kind for family in FAMILIES.values() for kind in family.describing
+    }
+    for obj in yaml.safe_load_all(_DESCRIBED):
+        group = obj["apiVersion"].rpartition("/")[0]
+        metadata = obj["metadata"]
+        key = Key(group, obj["kind"], metadata.get("namespace", ""), metadata["name"])
+        made.heard(kinds[group, obj["kind"]], obj["apiVersion"], key, obj)
+    made.synced = True
+    return made

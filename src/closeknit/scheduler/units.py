@@ -1,0 +1,159 @@
+"""The units to schedule: what families make of objects, and again only where something has changed of it.
+
+Nothing here does I/O or knows the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from closeknit.dialects.compiling import place_object
+from closeknit.dialects.family import Family
+from closeknit.dialects.ownership import CLAIM, Claim
+from closeknit.dialects.store.objects import Unreadable
+from closeknit.dialects.store.store import Store
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+from closeknit.hub.sentences import kai as counting
+from closeknit.hub.sentences import scheduler as sentences
+from closeknit.hub.workload import Workload
+from closeknit.scheduler.holder_names import HolderNames
+
+_POSTPONED = 10
+"""In how many hurried looks, one after the other, a unit is passed over that still has too few pods."""
+
+
+class Units:
+    """Workloads by the object that asks for each, and which of them may have changed."""
+
+    def __init__(
+        self,
+        store: Store,
+        view: View,
+        families: Sequence[Family],
+        names: HolderNames,
+        renamed: Callable[[Key], None],
+    ) -> None:
+        """``renamed`` hears of every pod that now belongs to another unit than before."""
+        self._names = names
+        self._renamed = renamed
+        self._store = store
+        self._view = view
+        self._families = {family.name: family for family in families}
+        self._asking: dict[type[Any], list[Family]] = {}
+        for family in families:
+            for shape in family.compile:
+                self._asking.setdefault(shape, []).append(family)
+        self._always = {kind.shape for family in families for kind in family.kinds if kind.workload}
+        """The wire types whose objects are units even where they cannot be read."""
+        self._new: dict[tuple[Family, Key], None] = {}
+        self._made: dict[tuple[Family, Key], tuple[Workload, ...]] = {}
+        self._broken: dict[tuple[Family, Key], None] = {}
+        """What could not be compiled for a mistake of ours; it is tried again at every look."""
+        self._lacking: dict[tuple[Family, Key], tuple[int, int]] = {}
+        """Of a unit that lacks pods, with how many it may be whole, and how often it may be passed over."""
+        self.by_key: dict[Key, Workload] = {}
+        """Everything to schedule, as of the last call of ``renewed``."""
+        self.postponed = False
+        """Whether the last call of ``renewed`` has passed over units that have changed."""
+
+    def asked_by(self, shape: type[Any]) -> Sequence[Family]:
+        """The families whose objects of this wire type may be units."""
+        return self._asking.get(shape, ())
+
+    def is_known(self, family: Family, key: Key) -> bool:
+        """Whether an object was compiled before; it is stale by itself when what it is made of changes."""
+        return (family, key) in self._made
+
+    def look_at(self, family: Family, key: Key) -> None:
+        """See at the next call of ``renewed`` what a family makes of an object."""
+        self._new[family, key] = None
+
+    def is_stale(self, unit: Workload) -> bool:
+        """Whether something that a unit is made of has changed since the last call of ``renewed``."""
+        family = self._families[unit.dialect]
+        return (family, unit.key) in self._new or self._view.is_stale(place_object, family, unit.key)
+
+    def renewed(self, is_binding: Callable[[Key], bool], *, hurried: bool) -> dict[Key, Workload | None]:
+        """Bring units up to date; those that ask for something else than before, None for one that has gone.
+
+        Units whose pods are being bound stay as they were until that is settled. In a ``hurried`` look, so do
+        those that still have too few pods, for a while: their pods come one by one.
+        """
+        units: dict[Key, Workload | None] = {}
+        looked_at = dict.fromkeys([*self._new, *self._broken, *self._view.stale(place_object)])
+        self._new, self._broken = {}, {}
+        self.postponed = False
+        for each in looked_at:
+            family, key = each
+            made = self._made.get(each, ())
+            if made and self._store.get(key) is not None:
+                if all(is_binding(unit.object.key) for unit in made):
+                    self._new[each] = None
+                    continue
+                if hurried and each in self._lacking and self._still_lacks(family, key):
+                    self._new[each] = None
+                    self.postponed = True
+                    continue
+            self._renew(family, key, units)
+        return units
+
+    def _still_lacks(self, family: Family, key: Key) -> bool:
+        """Whether a unit that lacked pods has still too few; only for so long, since pods change as well."""
+        needed, times = self._lacking[family, key]
+        self._lacking[family, key] = needed, times - 1
+        return times > 0 and len(self._store.found(CLAIM, Claim(key, family.name))) < needed
+
+    def _renew(self, family: Family, key: Key, units: dict[Key, Workload | None]) -> None:
+        made = self._compiled(family, key)
+        before = self._made.pop((family, key), ())
+        self._lacking.pop((family, key), None)
+        if made or self._store.get(key) is not None:
+            self._made[family, key] = made
+        if missing := _missing(made):
+            there = len(self._store.found(CLAIM, Claim(key, family.name)))
+            self._lacking[family, key] = there + missing, _POSTPONED
+        if before == made:
+            return
+        for gone in before:
+            del self.by_key[gone.object.key]
+            units[gone.object.key] = None
+        for each in made:
+            self.by_key[each.object.key] = each
+            units[each.object.key] = each
+        for pod in self._names.renew(before, made):
+            self._renamed(pod)
+
+    def _compiled(self, family: Family, key: Key) -> tuple[Workload, ...]:
+        entry = self._store.get(key)
+        if entry is None:
+            return ()
+        if isinstance(entry, Unreadable):
+            if entry.shape not in self._always:
+                return ()
+            return (Workload(entry.object, family.name, None, entry.problems, maker=key),)
+        try:
+            made = self._view.derive(place_object, family, key)
+            return tuple(map(self._names.told_apart, made))
+        except Exception as error:  # noqa: BLE001 (one object that breaks a rule of ours must not stop the others)
+            self._broken[family, key] = None
+            problem = sentences.NOT_UNDERSTOOD.at((), kind=key.kind, error=f"{type(error).__name__}: {error}")
+            return (Workload(entry.object, family.name, None, (problem,), maker=key),)
+
+
+def _missing(made: Sequence[Workload]) -> int:
+    """How many pods a unit lacks at least of which nothing runs yet; 0 where that is not what is wrong.
+
+    Pods of a Job or the like are claimed by other objects, and so are not counted here.
+    """
+    if len(made) != 1 or not made[0].problems or made[0].running or made[0].maker is not None:
+        return 0
+    counts = [
+        fact
+        for problem in made[0].problems
+        if problem.code is counting.PODS_MISSING
+        for name, fact in problem.facts
+        if name == "missing"
+    ]
+    return min((each for each in counts if isinstance(each, int)), default=0)
