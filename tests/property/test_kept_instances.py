@@ -18,6 +18,13 @@ KEPT = [
         "planted", 9090, id="9090: other domains are tried soon where not all pods can be packed in the first"
     ),
     pytest.param(
+        "planted", 5056, id="5056: all pods find room where the patterns of two nodes change at once"
+    ),
+    pytest.param("planted", 1_000_000_301, id="1000000301: the same in a larger cluster"),
+    pytest.param(
+        "planted", 1_000_000_502, id="1000000502: domains that lack room are ruled out before pods are packed"
+    ),
+    pytest.param(
         "planted", 1096, id="1096: a pod finds room when others are displaced", marks=pytest.mark.slow
     ),
 ]

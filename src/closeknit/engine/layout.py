@@ -30,6 +30,8 @@ _FEW_NODES = 16
 """Nodes up to which an exact layout is found, or found not to exist, sooner than a packed one."""
 _BITS = 24
 """Room for one count in a packed cost; more than any cluster has nodes."""
+_TO_RULE_OUT = 16
+"""Steps in which an exact layout often shows that there is none, which a packed one never shows."""
 _TO_IMPROVE = 2_000
 """Steps that an exact layout may take where another will do."""
 _TO_FIND = 5_000
@@ -152,9 +154,17 @@ class Layouts:
                 return self._exactly(component, quick, steps, _TO_IMPROVE)
             except OutOfBudgetError:
                 pass
-        if quick is None or quick.cost >= self._left_out:
+        elif quick is None:
+            try:
+                known = self._exactly(component, None, steps, _TO_RULE_OUT)
+            except OutOfBudgetError:
+                pass
+            else:
+                if known is None or known.exact:
+                    return known
+        if known is None or known.cost >= self._left_out:
             packed = self._packed(component, steps)
-            known = min(filter(None, (quick, packed)), key=attrgetter("cost"), default=None)
+            known = min(filter(None, (known, packed)), key=attrgetter("cost"), default=None)
         if known is not None and (few or self._compiled.goal is not Goal.WISHES):
             # It was tried to find a better one, or any will do.
             return known

@@ -38,6 +38,8 @@ from closeknit.hub.outcome import Wishes
 
 _FIRST_TRY = 800
 """Steps after which it is time to ask whether there is any placement at all."""
+_PASSED = 1 << 20
+"""Pods times nodes up to which greedy passes take no longer than the search itself."""
 _COUNTED = 16_384
 """Nodes up to which what was found for equal pods without slices is compared with what counting finds."""
 _EVERYTHING = 12_000
@@ -272,7 +274,8 @@ class Search:
 
     def _may_pass(self, free: Ints) -> GreedyPasses | None:
         compiled = self._compiled
-        plain = compiled.neighbours is None and not compiled.root.bound
+        few = sum(compiled.root.open) * len(self._tree) <= _PASSED
+        plain = few and compiled.neighbours is None and not compiled.root.bound
         return GreedyPasses(compiled, free) if plain and compiled.goal is Goal.WISHES else None
 
     def _make_passes(self) -> None:

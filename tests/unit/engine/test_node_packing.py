@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from closeknit.engine.exact_layout import LOOKS_A_STEP
-from closeknit.engine.packed_layout import Demand, Packing, patterns
+from closeknit.engine.node_packing import Demand, Packing, patterns
 
 
 def packing(
