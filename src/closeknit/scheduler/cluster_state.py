@@ -76,6 +76,8 @@ class ClusterState:
         self._said: dict[Key, Stored[core_v1.Pod]] = {}
         """Of pods that are assumed to be bound, what the server says of them."""
         self._told: list[Key] = []
+        self._alone: dict[Key, None] = {}
+        """Pods that waited without a group when they were put; by the next look it has mostly come."""
         self.beliefs = Beliefs(self._store.get, self._put)
 
     # ------------------------------------------------------------------------------------- questions
@@ -237,7 +239,7 @@ class ClusterState:
             self._tracked.set_pod(key, self._holding(entry) if isinstance(entry, Stored) else None)
             self._promised.set_pod(key, entry if isinstance(entry, Stored) else None)
             if isinstance(entry, Stored) and self._may_be_alone(entry):
-                self._units.look_at(LONE_PODS, key)
+                self._alone[key] = None
         else:
             if entry.shape is wire.Workload and known is None:
                 self._promised.give(key, self.view.derive(places_given, key))
@@ -301,6 +303,10 @@ class ClusterState:
         self.renew_nodes()
         for (key,) in list(self.view.stale(places_given)):
             self._promised.give(key, self.view.derive(places_given, key))
+        alone, self._alone = self._alone, {}
+        for key in alone:
+            if (pod := self.pod(key)) is not None and self._may_be_alone(pod):
+                self._units.look_at(LONE_PODS, key)
         units = self._units.renewed(is_binding, hurried=hurried)
         return News(self._tracked.changes(), units)
 

@@ -12,6 +12,7 @@ import pytest
 
 from closeknit.apis.closeknit_keys import OUTCOME
 from closeknit.dialects import ownership
+from closeknit.dialects.compiling import place_object
 from closeknit.dialects.core.pods import ReadPod, read_pod
 from closeknit.dialects.kai.compile import group_terms, read_pod_group
 from closeknit.dialects.ownership import pod_of
@@ -158,6 +159,19 @@ def test_a_gang_whose_pods_come_one_by_one_is_compiled_in_a_rush_when_the_last_h
     assert unit is not None
     assert unit.request is not None
     assert counted[read_pod_group] == 2
+
+
+def test_a_pod_that_comes_before_its_gang_is_not_compiled_by_itself_once_the_gang_is_there() -> None:
+    state = ClusterState()
+    group, *pods = gang("g")
+    for each in (*NODES, *pods, group):
+        state.put(entry(each))
+
+    (unit,) = state.news().units.values()
+
+    assert unit is not None
+    assert unit.request is not None
+    assert state.view.worked_out[place_object] == 1
 
 
 def test_what_a_gang_lacks_is_told_anew_as_soon_as_the_rush_is_over() -> None:
