@@ -88,6 +88,8 @@ class Range:
 
 _LISTED: Final = 8
 """How many allowed names a remedy lists."""
+_MOST_NAMED: Final = 100
+"""How many names of a fact a sentence lists."""
 
 Fact: TypeAlias = "str | int | float | tuple[str, ...] | Field | OneOf | Range | Problem"
 """A text is quoted in the sentence unless its template says ``:raw``; several are listed."""
@@ -208,7 +210,9 @@ class _Sentences(string.Formatter):
             case Problem():
                 return value.message
             case tuple():
-                return ", ".join(self.format_field(each, format_spec) for each in value)
+                listed = ", ".join(self.format_field(each, format_spec) for each in value[:_MOST_NAMED])
+                rest = len(value) - _MOST_NAMED
+                return f"{listed} and {rest} more" if rest > 0 else listed
             case _:
                 return str(value)
 

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from closeknit.hub.many_problems import MOST_OF_A_RULE, first_of
 from closeknit.hub.nearest import nearest
 from closeknit.hub.problems import (
+    Choices,
     Code,
     Field,
     InvalidError,
@@ -131,3 +133,40 @@ def test_a_problem_of_a_pod_says_whose_it_is() -> None:
     problem = Code("wrong", "It is wrong.").at(("spec",))
 
     assert str(problem.of("Pod", "trainer-0")) == "Pod trainer-0: spec: It is wrong."
+
+
+def test_a_sentence_lists_the_first_of_very_many_names() -> None:
+    told = Code("named", "There are {names:raw}.").at((), names=tuple(map(str, range(103))))
+
+    assert told.message.endswith("98, 99 and 3 more.")
+
+
+@pytest.mark.parametrize("found", ["worker-0500x", "WORKER-0500"])
+def test_of_very_many_names_the_nearest_is_told_as_of_few(found: str) -> None:
+    names = [f"worker-{i:04}" for i in range(5_000)]
+
+    many, few = (OneOf.among(found, each) for each in (names, names[480:520]))
+    told = [Code("one", "{remedy}").at((), remedy=each).message for each in (many, few)]
+    assert [each.partition("Allowed")[0] for each in told] == ['Did you mean "worker-0500"? '] * 2
+    assert told[0].endswith('"worker-0007" and 4992 more.')
+    assert len(many.allowed) < 200
+
+
+def test_what_cannot_be_meant_is_left_out_of_the_choices() -> None:
+    assert Choices(["a", "b"]).instead_of("c", but="a") == OneOf("c", ("b",))
+    assert OneOf.among("x", map(str, range(1_000))).more == 1_000 - len(
+        OneOf.among("x", map(str, range(1_000))).allowed
+    )
+
+
+def test_a_rule_that_everything_breaks_tells_the_first_and_that_there_are_more() -> None:
+    wrong = Code("wrong", "It is wrong.")
+    every = [wrong.at(("spec", i)) for i in range(MOST_OF_A_RULE + 1)]
+
+    assert list(first_of(every[:-1])) == every[:-1]
+    *first, last = first_of(every)
+    assert first == every[:-1]
+    assert (
+        str(last)
+        == f"spec[{MOST_OF_A_RULE}]: More is wrong in the same way. Mend the first 200 to see the rest."
+    )

@@ -13,6 +13,7 @@ from closeknit.dialects.grove.places import Place, places
 from closeknit.dialects.grove.rules import EXPLICIT, IN_ORDER
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.sentences import grove as sentences
@@ -36,9 +37,9 @@ def update_problems(
 ) -> Iterator[Problem]:
     """Everything about a change of a PodCliqueSet that cannot be made in place."""
     before, after = old.content.spec.template, new.content.spec.template
-    yield from _clique_problems(before, after)
+    yield from first_of(_clique_problems(before, after))
     yield from _start_problems(before, after)
-    yield from _scaling_group_problems(before, after)
+    yield from first_of(_scaling_group_problems(before, after))
     earlier = places(old.content)
     for name, place in places(new.content).items():
         if name in earlier:
@@ -135,9 +136,10 @@ def _minimum_changed(
 
 
 def _members_changed(path: Path, what: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Problem]:
+    before, after = frozenset(old), frozenset(new)
     for done, names in (
-        ("added", tuple(name for name in new if name not in old)),
-        ("removed", tuple(name for name in old if name not in new)),
+        ("added", tuple(name for name in new if name not in before)),
+        ("removed", tuple(name for name in old if name not in after)),
     ):
         if names:
             yield sentences.MEMBERS_CHANGED.at(path, what=what, names=names, done=done)
