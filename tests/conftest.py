@@ -6,6 +6,7 @@ a seed that it prints, and more of them.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +34,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell lets what runs in its background ignore this signal, and programs that tests interrupt inherit it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if file := config.getoption("--requirements"):
         config.pluginmanager.register(Results(file.absolute()))
 
