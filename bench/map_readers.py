@@ -1,14 +1,17 @@
 """Whether those who look at the live map slow the scheduler down.
 
-``python -m bench.map_readers [READERS]``; 200 where nothing is said. On a real API server 4,000 pods of gangs
-that require a rack are there before the scheduler starts; what is measured is how many it binds in a second,
-from the first binding to the last, and how much of the processor it uses. Rounds without a map, and with the
-map of ``closeknit run --map-port`` and readers of its server-sent events, take turns. Readers are in a
-process of their own with the lowest priority, since browsers are on other machines.
+``python -m bench.map_readers [READERS] [--rate PODS]``; 200 readers and 500 pods a second where nothing is
+said. On a real API server the pods of 1,000 gangs of 4 that require a rack are there before the scheduler
+starts. Their PodGroups are then created at this rate, or, with a rate of 0, were there as well, so that the
+scheduler binds as fast as it can. What is measured is how many pods it binds in a second, from the first
+binding to the last, how long gangs wait, and how much of the processor the scheduler uses. Rounds without a
+map take turns with rounds with the map of ``closeknit run --map-port`` and readers of its server-sent events.
+Readers are in a process of their own with the lowest priority, since browsers are on other machines.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import multiprocessing
 import os
@@ -16,7 +19,8 @@ import re
 import statistics
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
@@ -24,14 +28,15 @@ from pathlib import Path
 import aiohttp
 
 from bench.e2e import shapes
-from bench.e2e.bed import bindings, check_gangs, clear, create, prepare, running, scheduler
+from bench.e2e.bed import Bound, bindings, check_gangs, clear, create, prepare, quiet, running, scheduler
 from bench.kube.work import WORKERS
 from closeknit.cli.map_process import NICENESS
 from closeknit.kube.port import KubernetesApi
+from closeknit.kube.resources import PODS
 from closeknit.kube.rest import connect, load_access
 from closeknit.testing.control_plane import ControlPlane, GoMissingError, control_plane
 
-_NODES, _GANGS, _PODS, _GPUS, _ROUNDS = 1_000, 1_000, 4, 2, 5
+_NODES, _GANGS, _PODS, _GPUS, _ROUNDS = 1_000, 1_000, 4, 2, 3
 _PATIENCE = 300.0
 
 
@@ -95,10 +100,11 @@ def _read(address: str, readers: int, listening: Synchronized[int], updates: Syn
     asyncio.run(everybody())
 
 
-async def _round(plane: ControlPlane, api: KubernetesApi, folder: Path, readers: int) -> float:
+async def _round(plane: ControlPlane, api: KubernetesApi, folder: Path, readers: int, rate: float) -> float:
     """Pods bound in a second while so many look."""
-    gangs = (part for i in range(_GANGS) for part in shapes.gang(f"readers-{i:04}", _PODS, _GPUS))
-    await create(api, gangs)
+    names = [f"readers-{i:04}" for i in range(_GANGS)]
+    parts = [part for name in names for part in shapes.gang(name, _PODS, _GPUS)]
+    await create(api, (part for part in parts if not rate or part[0] is PODS))
     async with AsyncExitStack() as stack:
         bound = await stack.enter_async_context(bindings(api, "readers"))
         updates = None
@@ -106,45 +112,76 @@ async def _round(plane: ControlPlane, api: KubernetesApi, folder: Path, readers:
             address = await stack.enter_async_context(_map(plane, folder / "map.log"))
             updates = await stack.enter_async_context(_readers(address, readers))
         started = await stack.enter_async_context(scheduler(plane.kubeconfig, folder / "scheduler.log"))
+        asked = await _ask(api, bound, names, rate) if rate else {}
         await bound.until(_GANGS * _PODS, _PATIENCE)
         seconds = max(bound.at.values()) - min(bound.at.values())
-        rate, received = len(bound.at) / seconds, updates.value if updates is not None else 0
+        reached, received = len(bound.at) / seconds, updates.value if updates is not None else 0
+        told = f"{readers:>4} readers: {reached:.0f} pods/s"
+        if asked:
+            waits = sorted(max(bound.at[f"{name}-{i}"] for i in range(_PODS)) - asked[name] for name in asked)
+            told += (
+                f", gangs waited {statistics.median(waits):.2f} s, p99 {waits[len(waits) * 99 // 100]:.2f}"
+            )
+        used = started.processor_seconds()
         print(
-            f"{readers:>4} readers: {rate:.0f} pods/s, the scheduler used {started.processor_seconds():.1f} s"
-            f" of processor; {received:,} updates received",
-            flush=True,
+            f"{told}; the scheduler used {used:.1f} s of processor; {received:,} updates received", flush=True
         )
     check_gangs(bound.nodes, _GPUS)
     await clear(api)
-    await asyncio.sleep(1.0)
-    return rate
+    await quiet(plane)
+    return reached
 
 
-async def _measure(plane: ControlPlane, readers: int) -> None:
+async def _ask(api: KubernetesApi, bound: Bound, names: Sequence[str], rate: float) -> dict[str, float]:
+    """Create the PodGroups whose pods are there, so many pods a second; when each was created.
+
+    The first one comes alone, so that a scheduler that is starting does not count.
+    """
+    first, *others = names
+    await api.create(shapes.POD_GROUPS, shapes.pod_group(first, _PODS))
+    await bound.until(_PODS, _PATIENCE)
+    bound.at.update(dict.fromkeys(bound.at, time.perf_counter()))
+    asked: dict[str, float] = {}
+    begun = time.perf_counter()
+    async with asyncio.TaskGroup() as tasks:
+        for number, name in enumerate(others):
+            await asyncio.sleep(max(begun + number * _PODS / rate - time.perf_counter(), 0.0))
+            asked[name] = time.perf_counter()
+            tasks.create_task(api.create(shapes.POD_GROUPS, shapes.pod_group(name, _PODS)))
+    return asked
+
+
+async def _measure(plane: ControlPlane, readers: int, rate: float) -> None:
     found: dict[int, list[float]] = {0: [], readers: []}
     access = load_access(kubeconfig=str(plane.kubeconfig))
     print(f"load of the machine at the start {os.getloadavg()[0]:.1f}")
     async with connect(access, component="bench", connections=WORKERS) as api:
         await prepare(api, _NODES)
         with tempfile.TemporaryDirectory() as folder:
-            await _round(plane, api, Path(folder), 0)
+            await _round(plane, api, Path(folder), 0, rate)
             print("  (not counted)")
             for _ in range(_ROUNDS):
                 for there, rates in found.items():
-                    rates.append(await _round(plane, api, Path(folder), there))
+                    rates.append(await _round(plane, api, Path(folder), there, rate))
     ratio = statistics.median(found[readers]) / statistics.median(found[0])
     verdict = "met" if ratio > 0.95 else "MISSED"
     print(f"with {readers} readers {ratio:.1%} of the rate without   {verdict}: more than 95%")
 
 
-def main(readers: int) -> None:
+def main() -> None:
     """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("readers", type=int, nargs="?", default=200)
+    parser.add_argument("--rate", type=float, default=500.0, help="pods a second; 0: as fast as it can")
+    chosen = parser.parse_args()
     try:
         with control_plane(tell=print) as plane:
-            asyncio.run(_measure(plane, readers))
+            asyncio.run(_measure(plane, chosen.readers, chosen.rate))
     except GoMissingError as error:
         print(error)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    main()
