@@ -43,8 +43,8 @@ class OneOf:
 
     found: str
     allowed: tuple[str, ...]
-    more: int = 0
-    """How many are allowed besides, which are neither near nor among the first."""
+    more: int | None = 0
+    """How many are allowed besides, which are neither near nor among the first; None where nobody looked."""
 
     @classmethod
     def among(cls, found: str, allowed: Iterable[str]) -> OneOf:
@@ -237,8 +237,10 @@ def between(least: int, most: int) -> str:
     return f"Write {least}." if least == most else f"Allowed are {least} to {most}."
 
 
-def suggestion(found: str, allowed: Iterable[str], more: int = 0) -> str:
+def suggestion(found: str, allowed: Iterable[str], more: int | None = 0) -> str:
     """Word the remedy for an unknown name: the nearest valid one, and all of them when few."""
+    if more is None:
+        return "Create it, or name one that is there."
     choices = sorted(set(allowed))
     if not choices:
         return "None is given; add it, or name none."

@@ -56,6 +56,22 @@ async def test_a_gang_is_compiled_when_it_is_whole_and_when_it_is_bound_and_deci
         assert counted[pod_of] == 2 * 4 * GANGS
 
 
+async def test_pods_that_come_before_their_groups_are_not_compiled_again_with_every_other_group() -> None:
+    async with living(NODES) as live:
+        gangs = [gang(f"g{number}") for number in range(GANGS)]
+        await live.create(*(pod for _, *pods in gangs for pod in pods))
+        await live.settle(5)
+        counted = live.scheduler.state.view.worked_out
+        before = counted[place_object]
+        for group, *_ in gangs:
+            await live.create(group)
+            await live.settle(5)
+
+        assert live.scheduler.counters.bindings == 4 * GANGS
+        # Each pod once, since its group speaks for it now; each group when it comes and when it is bound.
+        assert counted[place_object] - before == (4 + 2) * GANGS
+
+
 async def test_a_pod_is_read_when_it_comes_and_when_it_has_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
     read: Counter[str] = Counter()
 

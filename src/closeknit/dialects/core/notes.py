@@ -8,10 +8,10 @@ among files which may be a part of a cluster, if they have no other of its kind.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from closeknit.dialects.store.view import View
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import OneOf, Problem
 
 
 def binds(view: View) -> bool:
@@ -36,3 +36,12 @@ def not_in_sight(problem: Problem, view: View, known: Collection[str]) -> Proble
     told from one that the cluster knows. Then it is a note.
     """
     return tolerated(problem, lenient=view.lenient or (view.partial and not known))
+
+
+def instead_of(name: str, view: View, known: Callable[[], Iterable[str]]) -> OneOf:
+    """What may be named instead of an object that is not there; not looked up where a cluster is followed.
+
+    There objects come one by one, often after those that name them, and whoever waits for one would be looked
+    at again with every other one that comes.
+    """
+    return OneOf(name, (), more=None) if view.schedulers is not None else OneOf.among(name, known())

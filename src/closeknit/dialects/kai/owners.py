@@ -13,7 +13,7 @@ from closeknit.apis.kubeflow_org_v1 import PyTorchJob
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.pod_makers import PodMaker
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
-from closeknit.dialects.core.notes import not_in_sight
+from closeknit.dialects.core.notes import instead_of, not_in_sight
 from closeknit.dialects.core.pod_makers import speaks_for_itself
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, pod_group_key
@@ -30,7 +30,7 @@ from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kai as sentences
 
 OWNERS: Mapping[
@@ -115,8 +115,14 @@ def check_joining(stored: Stored[Any], view: View) -> Iterator[Problem]:
 
 
 def _no_such_group(view: View, group: Key, path: Path) -> Problem:
+    allowed = instead_of(group.name, view, lambda: _pod_groups(view, group.namespace))
+    unknown = sentences.NO_SUCH_POD_GROUP.at(
+        path, group=group.name, namespace=group.namespace, allowed=allowed
+    )
+    return not_in_sight(unknown, view, allowed.allowed)
+
+
+def _pod_groups(view: View, namespace: str) -> Iterator[str]:
+    """The PodGroups that are in a namespace, or are made of what is there."""
     made = (key for family in view.families if family.makes is not None for key in view.derive(family.makes))
-    known = [key.name for key in (*view.keys(PodGroup), *made) if key.namespace == group.namespace]
-    code, allowed = sentences.NO_SUCH_POD_GROUP, OneOf.among(group.name, known)
-    unknown = code.at(path, group=group.name, namespace=group.namespace, allowed=allowed)
-    return not_in_sight(unknown, view, known)
+    return (key.name for key in (*view.keys(PodGroup), *made) if key.namespace == namespace)

@@ -15,7 +15,7 @@ from closeknit.dialects.core.assumed_pods import (
 )
 from closeknit.dialects.core.minimum_members import equal_pods, pods_of_leaf
 from closeknit.dialects.core.naming import workload_name
-from closeknit.dialects.core.notes import not_in_sight
+from closeknit.dialects.core.notes import instead_of, not_in_sight
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Stage, by_rank, pod_problems
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
@@ -26,7 +26,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import OneOf, Problem, parted
+from closeknit.hub.problems import Problem, parted
 from closeknit.hub.request import Group, Request
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kai as counting
@@ -50,10 +50,10 @@ def check_pod(pod: Stored[Pod], view: View) -> Iterator[Problem]:
     read = view.derive(pod_of, pod.key)
     if claim.family != FAMILY or exists(view, claim.key) or read is None or read.stage is not Stage.OPEN:
         return
-    known = [key.name for key in view.keys(PodGroup) if key.namespace == pod.namespace]
     path, name = ("spec", "schedulingGroup", "podGroupName"), claim.key.name
-    unknown = core.NOT_FOUND.at(path, kind="PodGroup", name=name, remedy=OneOf.among(name, known))
-    yield not_in_sight(unknown, view, known)
+    remedy = instead_of(name, view, lambda: _pod_groups(view, pod.namespace))
+    unknown = core.NOT_FOUND.at(path, kind="PodGroup", name=name, remedy=remedy)
+    yield not_in_sight(unknown, view, remedy.allowed)
 
 
 def compile_pod_group(stored: Stored[PodGroup], view: View) -> Compiled:
@@ -125,3 +125,7 @@ def _request(stored: Stored[PodGroup], name: str, pods: Group, view: View) -> Re
     key = next(keys_of(stored.content.spec), None)
     root = Group(name, pods.members, required=key, minimum=pods.minimum)
     return Request(name, root, view.derive(by_key)[key].name if key is not None else None)
+
+
+def _pod_groups(view: View, namespace: str) -> Iterator[str]:
+    return (key.name for key in view.keys(PodGroup) if key.namespace == namespace)
