@@ -30,7 +30,12 @@ def test_slices_are_placed_as_well_as_the_oracle_places_them(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "seeds", [pytest.param(30, id="30"), pytest.param(1_000, id="1,000", marks=pytest.mark.slow)]
+    "seeds",
+    [
+        pytest.param(30, id="30"),
+        pytest.param(200, id="200", marks=pytest.mark.slow),
+        pytest.param(1_000, id="1,000", marks=pytest.mark.long),
+    ],
 )
 def test_slices_on_64_to_1024_nodes_are_all_decided(seeds: int) -> None:
     for seed in range(seeds):

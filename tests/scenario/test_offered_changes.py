@@ -1,14 +1,13 @@
 """Whoever waits is offered changes that help; what is offered is carried out, and the unit is bound.
 
-Everything is read from the API: the outcome that stands on a PodGroup, and which pods have nodes. ``OFFERS`` says how
-many units that wait are tried in the slow run.
+Everything is read from the API: the outcome that stands on a PodGroup, and which pods have nodes. The slow
+run tries 250 units that wait, the long one 1,000.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -27,7 +26,6 @@ from closeknit.testing.clock import HandClock
 from tests.scenario.bound import BY_KIND, DEFINITIONS, POD_GROUPS, Json
 from tests.unit.scheduler.objects import GPU, node, pod, pod_group, topology
 
-OFFERS = int(os.environ.get("OFFERS", "1000"))
 LEVELS = ("zone", "rack")
 SUBGROUP = "kai.scheduler/subgroup-name"
 AT_ONCE = DeleteOptions(grace_period=0)
@@ -284,11 +282,17 @@ async def test_what_is_offered_to_some_units_helps_them() -> None:
     assert happened["placed at once"] > 5
 
 
-@pytest.mark.slow
-async def test_what_is_offered_to_a_thousand_units_helps_them() -> None:
+@pytest.mark.parametrize(
+    "units",
+    [
+        pytest.param(250, id="250 units", marks=pytest.mark.slow),
+        pytest.param(1_000, id="1,000 units", marks=pytest.mark.long),
+    ],
+)
+async def test_what_is_offered_to_many_units_helps_them(units: int) -> None:
     happened: Counter[str] = Counter()
     seed = 1
-    while happened["waited"] < OFFERS:
+    while happened["waited"] < units:
         seed += 1
         happened += await tried(seed)
     sys.stdout.write(f"{happened['waited']} units that waited in {seed - 1} clusters: {dict(happened)}\n")
