@@ -103,6 +103,7 @@ def main() -> None:
     """Run it with as many sets as the first argument says."""
     sets = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     # As the command line does.
+    gc.freeze()
     gc.set_threshold(100_000, 20, 20)
     wall, processor = asyncio.run(run(sets))
     print(f"{sets} PodCliqueSets, {sets * _PODS} pods: {wall:.1f} s, {processor:.1f} s of processor time")

@@ -172,7 +172,7 @@ async def test_a_pod_whose_group_is_missing_says_so_and_is_bound_when_it_comes()
     heard = Heard()
     async with living([*racks(), pod("p", "g")], reporter=heard) as live:
         assert heard.problems["p"] == [
-            'There is no PodGroup "g" in namespace "default". None is given; add it, or name none.'
+            'There is no PodGroup "g" in namespace "default". Create it, or name one that is there.'
         ]
         await live.create(pod_group("g", minMember=1))
         await live.settle()

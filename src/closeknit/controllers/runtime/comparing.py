@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+import msgspec
 
 from closeknit.apis.closeknit_keys import APPLIED
 from closeknit.controllers.runtime.writes import Apply, Create, Delete, Evict, Patch, SetStatus, Write
@@ -16,6 +17,8 @@ from closeknit.hub.quantities import parse
 
 _EMPTY: tuple[Any, ...] = (None, "", 0, False, [], {}, ())
 """What servers leave out where it is the default."""
+_SORTED = msgspec.json.Encoder(order="sorted", enc_hook=dict)
+"""Writes equal bodies as equal bytes."""
 
 
 def is_needed(write: Write, entry: Entry | None) -> bool:
@@ -75,8 +78,7 @@ def uid_of(entry: Entry) -> str:
 
 def digest(body: Mapping[str, Any]) -> str:
     """A short text that differs where two bodies do."""
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), default=dict)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(_SORTED.encode(body)).hexdigest()[:16]
 
 
 def covers(found: Any, wanted: Any) -> bool:
