@@ -10,7 +10,8 @@ import asyncio
 import gc
 import time
 
-from bench.large_objects import CASES, Case, reviewer, sent
+from bench.large_objects import CASES, Case
+from bench.reviewing import reviewer, sent
 from closeknit.admission import wire
 from closeknit.admission.reviewer import Reviewer
 

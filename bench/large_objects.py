@@ -7,49 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
-import yaml
 
-from closeknit.admission.reviewer import FAMILIES, Reviewer
-from closeknit.dialects.wire.kinds import Kind
-from closeknit.hub.keys import Key
-from closeknit.kube.embedded.cluster import EmbeddedCluster
+from bench.large_pods import PODS, Json, container, plain, variables
 
-Json: TypeAlias = dict[str, Any]
 MEGABYTE: Final = 1_000_000
-
-_LEVELS = "levels: [{nodeLabel: zone}, {nodeLabel: rack}]"
-_QUOTA = "[{name: f, resources: [{name: cpu, nominalQuota: 100}]}]"
-_DESCRIBED = f"""
-{{apiVersion: kai.scheduler/v1alpha1, kind: Topology, metadata: {{name: t}}, spec: {{{_LEVELS}}}}}
----
-{{apiVersion: grove.io/v1alpha1, kind: ClusterTopologyBinding, metadata: {{name: g}}, spec: {{levels: [
-  {{domain: zone, key: zone}}, {{domain: rack, key: rack}}]}}}}
----
-{{apiVersion: kueue.x-k8s.io/v1beta2, kind: Topology, metadata: {{name: t}}, spec: {{{_LEVELS}}}}}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {{name: f}}
-spec: {{nodeLabels: {{a: b}}, topologyName: t}}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {{name: c}}
-spec: {{namespaceSelector: {{}}, resourceGroups: [{{coveredResources: [cpu], flavors: {_QUOTA}}}]}}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {{name: q, namespace: default}}
-spec: {{clusterQueue: c}}
----
-apiVersion: osmo.closeknit.dev/v1alpha1
-kind: Pool
-metadata: {{name: p}}
-spec: {{topology_keys: [{{key: zone, label: zone}}, {{key: rack, label: rack}}]}}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,67 +40,6 @@ def _object(api_version: str, kind: str, spec: Json, **metadata: Any) -> Json:
     }
 
 
-# ------------------------------------------------------------------------------------------------- pods
-
-
-def _container(i: int = 0, variables: int = 0) -> Json:
-    made: Json = {"name": f"c{i}", "image": "busybox", "resources": {"requests": {"cpu": "1m"}}}
-    if variables:
-        made["env"] = [{"name": f"VARIABLE_{i}", "value": "x" * 40} for i in range(variables)]
-    return made
-
-
-def _pods(**fields: Any) -> Json:
-    return {"containers": [_container()], **fields}
-
-
-def _variables(count: int) -> Json:
-    return {"containers": [_container(variables=count)]}
-
-
-def _containers(count: int) -> Json:
-    return {"containers": [_container(i) for i in range(count)]}
-
-
-def _ports(count: int) -> Json:
-    return {
-        "containers": [{**_container(), "ports": [{"containerPort": 1 + i % 60_000} for i in range(count)]}]
-    }
-
-
-def _tolerations(count: int) -> Json:
-    return _pods(tolerations=[{"key": f"k{i}", "operator": "Exists"} for i in range(count)])
-
-
-def _node_terms(count: int) -> Json:
-    terms = [{"matchExpressions": [{"key": f"k{i}", "operator": "Exists"}]} for i in range(count)]
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    return _pods(affinity={"nodeAffinity": required})
-
-
-def _neighbours(count: int) -> Json:
-    terms = [{"topologyKey": "rack", "labelSelector": {"matchLabels": {"a": f"b{i}"}}} for i in range(count)]
-    return _pods(affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}})
-
-
-def _volumes(count: int) -> Json:
-    return _pods(
-        volumes=[{"name": f"v{i}", "persistentVolumeClaim": {"claimName": f"v{i}"}} for i in range(count)]
-    )
-
-
-PODS: Final[Mapping[str, Callable[[int], Json]]] = {
-    "variables": _variables,
-    "containers": _containers,
-    "ports": _ports,
-    "tolerations": _tolerations,
-    "node terms": _node_terms,
-    "anti-affinity terms": _neighbours,
-    "volumes": _volumes,
-}
-"""Ways in which the specification of a pod grows."""
-
-
 # ------------------------------------------------------------------------------------------------ Kueue
 
 _REQUIRED: Final = {"kueue.x-k8s.io/podset-required-topology": "rack"}
@@ -158,7 +61,7 @@ def _replicated(count: int, template: Json) -> list[Json]:
 
 
 def _job_set(count: int) -> Json:
-    spec = {"suspend": True, "replicatedJobs": _replicated(18, _template(_variables(count)))}
+    spec = {"suspend": True, "replicatedJobs": _replicated(18, _template(variables(count)))}
     return _object("jobset.x-k8s.io/v1alpha2", "JobSet", spec, labels=dict(_QUEUE))
 
 
@@ -173,7 +76,7 @@ def _workload(count: int) -> Json:
         {
             "name": f"s{i}",
             "count": 4,
-            "template": {"spec": _variables(count)},
+            "template": {"spec": variables(count)},
             "topologyRequest": {"required": "rack"},
         }
         for i in range(8)
@@ -184,7 +87,8 @@ def _workload(count: int) -> Json:
 def _cluster_queue(count: int) -> Json:
     values = [f"n{i}" for i in range(count)]
     selector = {"matchExpressions": [{"key": "team", "operator": "In", "values": values}]}
-    groups = [{"coveredResources": ["cpu"], "flavors": yaml.safe_load(_QUOTA)}]
+    flavors = [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": 100}]}]
+    groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
     spec = {"namespaceSelector": selector, "resourceGroups": groups}
     return _object("kueue.x-k8s.io/v1beta2", "ClusterQueue", spec)
 
@@ -221,26 +125,26 @@ def _paired(i: int) -> Json:
 
 
 def _kai_job(count: int) -> Json:
-    spec = {"parallelism": 4, "completions": 4, "template": _template({**_variables(count), **_KAI_PODS}, {})}
+    spec = {"parallelism": 4, "completions": 4, "template": _template({**variables(count), **_KAI_PODS}, {})}
     return _object("batch/v1", "Job", spec, annotations=dict(_KAI))
 
 
 def _kai_job_set(count: int) -> Json:
-    spec = {"replicatedJobs": _replicated(count, _template({**_pods(), **_KAI_PODS}, {}))}
+    spec = {"replicatedJobs": _replicated(count, _template({**plain(), **_KAI_PODS}, {}))}
     return _object("jobset.x-k8s.io/v1alpha2", "JobSet", spec, annotations=dict(_KAI))
 
 
 def _leader_worker_set(count: int) -> Json:
-    workers = {"size": 4, "workerTemplate": {"spec": {**_variables(count), **_KAI_PODS}}}
+    workers = {"size": 4, "workerTemplate": {"spec": {**variables(count), **_KAI_PODS}}}
     spec = {"replicas": 2, "leaderWorkerTemplate": workers}
     return _object("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", spec, annotations=dict(_KAI))
 
 
 def _pytorch_job(count: int) -> Json:
-    template = {"spec": {**_variables(count), **_KAI_PODS}}
+    template = {"spec": {**variables(count), **_KAI_PODS}}
     specs = {
         "Master": {"replicas": 1, "template": template},
-        "Worker": {"replicas": 3, "template": {"spec": _pods()}},
+        "Worker": {"replicas": 3, "template": {"spec": plain()}},
     }
     return _object("kubeflow.org/v1", "PyTorchJob", {"pytorchReplicaSpecs": specs}, annotations=dict(_KAI))
 
@@ -263,22 +167,22 @@ def _set(**template: Any) -> Json:
 
 
 def _wide_cliques(count: int) -> Json:
-    return _set(cliques=[_clique(i, _variables(count)) for i in range(100)])
+    return _set(cliques=[_clique(i, variables(count)) for i in range(100)])
 
 
 def _cliques(count: int) -> Json:
-    return _set(cliques=[_clique(i, _variables(12)) for i in range(count)])
+    return _set(cliques=[_clique(i, variables(12)) for i in range(count)])
 
 
 def _small_cliques(count: int) -> Json:
-    return _set(cliques=[_clique(i, _pods(), replicas=1) for i in range(count)])
+    return _set(cliques=[_clique(i, plain(), replicas=1) for i in range(count)])
 
 
 def _scaling_groups(count: int) -> Json:
     groups = [
         {"name": f"g{i}", "cliqueNames": [f"c{i}"], "replicas": 1, "minAvailable": 1} for i in range(count)
     ]
-    return _set(cliques=[_clique(i, _pods(), 1) for i in range(count)], podCliqueScalingGroups=groups)
+    return _set(cliques=[_clique(i, plain(), 1) for i in range(count)], podCliqueScalingGroups=groups)
 
 
 def _gang(count: int) -> Json:
@@ -299,14 +203,14 @@ def _gang(count: int) -> Json:
 
 def _services(count: int) -> Json:
     service = {"replicas": 1, "multinode": {"nodeCount": 2}, "topologyConstraint": {"packDomain": "rack"}}
-    pods = {"mainContainer": {k: v for k, v in _container(variables=count).items() if k != "resources"}}
+    pods = {"mainContainer": {k: v for k, v in container(variables=count).items() if k != "resources"}}
     services = {f"s{i}": {**service, "extraPodSpec": pods} for i in range(8)}
     spec = {"topologyConstraint": {"packDomain": "zone", "topologyProfile": "g"}, "services": services}
     return _object("nvidia.com/v1alpha1", "DynamoGraphDeployment", spec)
 
 
 def _components(count: int) -> Json:
-    pods = {"spec": {"containers": [{**_container(variables=count), "name": "main"}]}}
+    pods = {"spec": {"containers": [{**container(variables=count), "name": "main"}]}}
     components = [
         {"name": f"s{i}", "replicas": 1, "podTemplate": pods, "topologyConstraint": {"packDomain": "rack"}}
         for i in range(25)
@@ -384,7 +288,7 @@ def _wrong_type(i: int) -> Json:
 
 
 def _wrong_cliques(count: int) -> Json:
-    made = [_clique(i, _pods(), replicas=1) for i in range(count)]
+    made = [_clique(i, plain(), replicas=1) for i in range(count)]
     for i, each in enumerate(made):
         each["topologyConstraint"] = {"pack": {"required": f"rak{i}"}}
         each["spec"]["startsAfter"] = [f"d{i}"]
@@ -405,7 +309,7 @@ def _wrong_tasks(count: int) -> Json:
 
 def _wrong_job_set(count: int) -> Json:
     annotations = {"kueue.x-k8s.io/podset-required-topology": "rac"}
-    spec = {"replicatedJobs": _replicated(count, _template(_pods(), annotations))}
+    spec = {"replicatedJobs": _replicated(count, _template(plain(), annotations))}
     return _object("jobset.x-k8s.io/v1alpha2", "JobSet", spec, labels=dict(_QUEUE))
 
 
@@ -445,34 +349,3 @@ CASES: Final[Mapping[str, Case]] = {
     "Workflow, unknown resources": Case("osmo", _wrong_tasks, allowed=False),
     "JobSet, too many jobs with unknown levels": Case("kueue", _wrong_job_set, allowed=False),
 }
-
-
-def sent(obj: Json, old: Json | None = None) -> bytes:
-    """The body in which an API server asks about this object."""
-    group, _, version = obj["apiVersion"].rpartition("/")
-    request = {
-        "uid": "u",
-        "kind": {"group": group, "version": version, "kind": obj["kind"]},
-        "operation": "UPDATE" if old else "CREATE",
-        "namespace": "default",
-        "name": "large",
-        "userInfo": {"username": "somebody"},
-        "object": obj,
-        "oldObject": old,
-    }
-    return msgspec.json.encode({"request": request})
-
-
-def reviewer() -> Reviewer:
-    """A reviewer that has heard of all that the cases are measured by."""
-    made = Reviewer(EmbeddedCluster())
-    kinds: dict[tuple[str, str], Kind] = {
-        (kind.group, kind.kind): kind for family in FAMILIES.values() for kind in family.describing
-    }
-    for obj in yaml.safe_load_all(_DESCRIBED):
-        group = obj["apiVersion"].rpartition("/")[0]
-        metadata = obj["metadata"]
-        key = Key(group, obj["kind"], metadata.get("namespace", ""), metadata["name"])
-        made.heard(kinds[group, obj["kind"]], obj["apiVersion"], key, obj)
-    made.synced = True
-    return made

@@ -10,7 +10,7 @@ import pytest
 from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.control_plane.plane import CONTROLLERS
 from tests.filters.cases import NEIGHBOUR_CASES, NODE_CASES
-from tests.filters.claims import CLAIM_CASES
+from tests.filters.claim_cases import CLAIM_CASES
 from tests.filters.feasible import feasible, objects_of
 from tests.filters.kube_scheduler import allowed
 from tests.filters.random_cluster import random_objects

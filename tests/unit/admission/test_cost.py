@@ -7,7 +7,8 @@ import asyncio
 import msgspec
 import pytest
 
-from bench.large_objects import CASES, Case, reviewer, sent
+from bench.large_objects import CASES, Case
+from bench.reviewing import reviewer, sent
 from closeknit.admission import wire
 from closeknit.admission.requests import MOST_PROBLEMS, Review
 from closeknit.admission.review import review

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.filters.cases import NEIGHBOUR_CASES, NODE_CASES, Case, pod
-from tests.filters.claims import CLAIM_CASES, GPUS
+from tests.filters.claim_cases import CLAIM_CASES
+from tests.filters.claims import GPUS
 from tests.filters.feasible import feasible, objects_of, waiting
 
 CASES = (*NODE_CASES, *CLAIM_CASES, *NEIGHBOUR_CASES)

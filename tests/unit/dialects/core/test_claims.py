@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import msgspec
 import pytest
 
 from closeknit.apis.core_v1 import PodSpec
-from closeknit.apis.resource_k8s_io_v1 import Device
-from closeknit.dialects import Source, read
 from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.core.pods import read_template
-from closeknit.dialects.core.selectors import SelectorError, selected
-from closeknit.engine import Engine
-from closeknit.hub.outcome import Placed
 from closeknit.hub.request import PodSet, Reference
-from closeknit.scheduler.planning import plan
 from tests.filters.cases import Object, node, pod
 from tests.filters.claims import (
     DRIVER,
@@ -40,6 +31,7 @@ from tests.filters.claims import (
     volume_claim,
 )
 from tests.filters.feasible import feasible
+from tests.unit.dialects.core.planned import notes, placed
 
 CHANNELS = "compute-domain.nvidia.com"
 CHANNEL = device_class(
@@ -52,35 +44,10 @@ DOMAIN = {
     "metadata": {"name": "domain", "namespace": "default"},
     "spec": {"numNodes": 2, "channel": {"resourceClaimTemplate": {"name": "channel"}}},
 }
-TOPOLOGY = {
-    "apiVersion": "kai.scheduler/v1alpha1",
-    "kind": "Topology",
-    "metadata": {"name": "tree"},
-    "spec": {"levels": [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]},
-}
-
-
-def reading(*objects: Object) -> Any:
-    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
-    return read([Source("f", text.encode())])
 
 
 def templated(name: str) -> Object:
     return {"resourceClaims": [{"name": "c", "resourceClaimTemplateName": name}]}
-
-
-def notes(*objects: Object) -> list[str]:
-    found = reading(*objects)
-    assert [str(each) for each in found.problems] == []
-    return [note.message for workload in found.workloads for note in workload.notes]
-
-
-def placed(*objects: Object) -> dict[str, str]:
-    """By pod, its node, where everything is planned in turn."""
-    found = reading(*objects)
-    verdicts = plan(Engine(found.cluster), found.cluster, found.workloads)
-    outcomes = [each.outcome for each in verdicts if isinstance(each.outcome, Placed)]
-    return {each.pod: each.node for outcome in outcomes for each in outcome.assignments}
 
 
 def with_attribute(obj: Object, attribute: str) -> Object:
@@ -286,74 +253,6 @@ def test_a_channel_of_a_compute_domain_is_one_for_each_node() -> None:
     assert sorted(found.values()) == ["a", "b"]
 
 
-def test_pods_of_a_group_that_share_a_claim_share_a_node_and_its_devices() -> None:
-    group = {
-        "apiVersion": "scheduling.run.ai/v2alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": "g", "namespace": "default"},
-        "spec": {"minMember": 3, "topologyConstraint": {"topology": "tree", "requiredTopologyLevel": "rack"}},
-    }
-    nodes = [node(name, labels={"rack": "r"}) for name in "abc"]
-    slices = [resource_slice("b", [device("0"), device("1")]), resource_slice("c", [device("0")])]
-    pods = [pod(f"p{i}", claiming("both"), annotations={"pod-group-name": "g"}) for i in range(3)]
-    both = claim("both", request("gpus", 2))
-
-    found = placed(TOPOLOGY, *nodes, GPUS, both, *slices, group, *pods)
-
-    assert found == {"p0": "b", "p1": "b", "p2": "b"}
-
-
-def sharing(least: int, *levels: str, of: dict[str, int]) -> list[Object]:
-    """A PodGroup whose subgroups have so many pods each, all of which share claim both."""
-    levels_of = [{"nodeLabel": each} for each in levels]
-    topology = {**TOPOLOGY, "spec": {"levels": levels_of}}
-    together = {"topology": "tree", "requiredTopologyLevel": "rack"}
-    subgroups = [{"name": name, "minMember": max(count, 1)} for name, count in of.items()]
-    group = {
-        "apiVersion": "scheduling.run.ai/v2alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": "g", "namespace": "default"},
-        "spec": {"minSubGroup": least, "topologyConstraint": together, "subGroups": subgroups},
-    }
-    made = [
-        pod(f"{name}{i}", claiming("both"), annotations={"pod-group-name": "g"})
-        for name, count in of.items()
-        for i in range(count)
-    ]
-    for each in made:
-        each["metadata"]["labels"] = {"kai.scheduler/subgroup-name": each["metadata"]["name"][:-1]}
-    nodes = [node(name, labels={"rack": "r"}) for name in "abc"]
-    slices = [resource_slice("b", [device("0"), device("1")]), resource_slice("c", [device("0")])]
-    return [topology, *nodes, GPUS, claim("both", request("gpus", 2)), *slices, group, *made]
-
-
-@pytest.mark.parametrize(
-    "objects",
-    [
-        pytest.param(
-            sharing(2, "rack", "kubernetes.io/hostname", of={"left": 2, "right": 2}),
-            id="pods of several groups",
-        ),
-        pytest.param(sharing(1, "rack", of={"left": 3}), id="pods of a topology without hosts"),
-        pytest.param(
-            sharing(2, "rack", of={"left": 1, "right": 3}), id="pods of several groups and no level of hosts"
-        ),
-    ],
-)
-def test_pods_that_share_a_claim_share_a_node_whatever_groups_they_are_in(objects: list[Object]) -> None:
-    assert notes(*objects) == []
-    found = placed(*objects)
-
-    assert set(found.values()) == {"b"}
-    assert len(found) == sum(each["kind"] == "Pod" for each in objects)
-
-
-def test_pods_that_share_a_claim_and_need_not_run_are_told_of() -> None:
-    (told,) = notes(*sharing(1, "rack", of={"left": 1, "right": 1}))
-
-    assert told.startswith('ResourceClaim "both" is shared by pods of which none must run.')
-
-
 def test_an_ephemeral_volume_counts_as_its_template_says_before_its_claim_is_made() -> None:
     template = {"spec": volume_claim("x", class_name="zonal")["spec"]}
     own = {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]}
@@ -435,33 +334,3 @@ def test_claims_are_written_as_they_were_read() -> None:
     spec = msgspec.convert(pod_spec(given), PodSpec)
 
     assert read_template(spec, namespace="default", labels={}).shape.claims == given.claims
-
-
-@pytest.mark.parametrize(
-    ("expression", "want"),
-    [
-        ("device.attributes['gpu.example.com'].version.compareTo(semver('2.9.0')) > 0", True),
-        ("device.attributes['gpu.example.com'].version.major() == 2", True),
-        ("semver('1.0.0-rc.1').isLessThan(semver('1.0.0'))", True),
-        ("device.capacity['gpu.example.com'].memory == quantity('40Gi')", True),
-        ("isQuantity('40x') || isSemver('1.2')", False),
-        ("device.attributes['gpu.example.com'].?rdma.orValue(false)", False),
-        ("'rdma' in device.attributes['other.example.com']", False),
-        ("device.attributes['gpu.example.com'].model.upperAscii() == 'A'", True),
-        ("cel.bind(x, device.driver, x.startsWith('gpu.'))", True),
-    ],
-)
-def test_expressions_mean_what_they_mean_to_kubernetes(expression: str, *, want: bool) -> None:
-    assert selected(expression, DRIVER, _basic()) is want
-
-
-@pytest.mark.parametrize(
-    "expression", ["device.attributes['x'].y == 1", "1", "quantity('x') == quantity('1')"]
-)
-def test_an_expression_without_an_answer_is_an_error(expression: str) -> None:
-    with pytest.raises(SelectorError):
-        selected(expression, DRIVER, _basic())
-
-
-def _basic() -> Any:
-    return msgspec.convert(device("0"), Device)
