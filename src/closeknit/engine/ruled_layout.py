@@ -195,8 +195,7 @@ class _Placing:
                     domains = rule.domains[self._at]
                     room[(domains >= 0) & present[foe][domains]] = 0
         for number, company in enumerate(self._rules.company):
-            leads = self._first[number] and role in company.leaders
-            if role in company.subjects and not leads and not alone:
+            if role in company.subjects and not self._leads(role, number) and not alone:
                 room[~self._hosted[number][company.domains[self._at]]] = 0
         for balance, counts in zip(self._rules.balances, self._balance, strict=True):
             one |= role in balance.counted or role == balance.subject
@@ -213,6 +212,10 @@ class _Placing:
                 room[full[balance.domains[self._at]]] = 0
         return one
 
+    def _leads(self, role: int, number: int) -> bool:
+        """Whether a pod of a role may go where it has no company by a rule, as the first to need some."""
+        return self._first[number] and role in self._rules.company[number].leaders
+
     def _prefers(self, role: int) -> bool:
         """Whether preferred rules have to do with a role."""
         return any(role == each.subject or role in each.counted for each in self._rules.preferred)
@@ -225,7 +228,7 @@ class _Placing:
         for used, domains in zip(reversed(self._used_domains), reversed(self._levels), strict=True):
             keys += [(~used[domains[able]]).astype(np.int64)]
         for number, company in enumerate(self._rules.company):
-            if role in company.leaders and self._first[number]:
+            if self._leads(role, number):
                 domains = company.domains[self._at]
                 inside = domains >= 0
                 sums = np.bincount(domains[inside], weights=room[inside], minlength=len(company.hosted))
@@ -255,7 +258,9 @@ class _Placing:
     def _at_once(self, role: int, ranked: Ints) -> Ints:
         """Of nodes with room, best first, those that take one pod each without a difference to each other."""
         concerning = [each for each in self._rules.preferred if role == each.subject or role in each.counted]
-        if any(isinstance(each.rule, Near) for each in concerning):
+        leads = any(self._leads(role, number) for number in range(len(self._first)))
+        if leads or any(isinstance(each.rule, Near) for each in concerning):
+            # Where the first pod goes makes a difference to all others.
             return ranked[:1]
         prices = self._prices(role, ranked)
         alike = ranked[prices == prices[0]]

@@ -6,10 +6,12 @@ them wrong, ends early and says so.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, Severity
 from closeknit.hub.sentences import hub as sentences
 
 MOST_OF_A_RULE: Final = 200
@@ -17,9 +19,17 @@ MOST_OF_A_RULE: Final = 200
 
 
 def first_of(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """The first problems that a rule finds, and whether there are more."""
-    for count, problem in enumerate(problems):
-        if count == MOST_OF_A_RULE:
-            yield sentences.AND_MORE.at(problem.path, count=count)
-            return
-        yield problem
+    """The first problems that a rule finds, and whether there are more.
+
+    Notes are counted apart, so that many of them neither refuse an object nor hide what does.
+    """
+    counts: Counter[Severity] = Counter()
+    for problem in problems:
+        severity, count = problem.severity, counts[problem.severity]
+        counts[severity] += 1
+        if count < MOST_OF_A_RULE:
+            yield problem
+        elif count == MOST_OF_A_RULE:
+            yield replace(sentences.AND_MORE, severity=severity).at(problem.path, count=count)
+            if severity is Severity.PROBLEM:
+                return

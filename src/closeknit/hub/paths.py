@@ -32,9 +32,9 @@ def text_of(path: Path) -> str:
         elif not _WORD.fullmatch(step):
             text = f'{text}["{_cut(step)}"]'
         else:
-            # A file's name that ends with a colon stands before the path, and is no part of it.
+            # A colon parts the name of a file from the path in it.
             text = f"{text}.{_cut(step)}" if text and not text.endswith(":") else f"{text}{_cut(step)}"
-    return text
+    return text.removesuffix(":")
 
 
 def starts_with(path: Path, prefix: Path) -> bool:

@@ -153,6 +153,13 @@ def wide() -> Cluster:
         pytest.param(500, (APART,), 0, True, id="500 pods on as many nodes"),
         pytest.param(2500, (APART,), 100_000, False, id="500 more pods than nodes: 500 pairs"),
         pytest.param(75, (Apart("rack", app("x"), 1),), 50, False, id="25 more pods than racks: 25 pairs"),
+        pytest.param(
+            60,
+            (APART, Near(("rack",), app("x"))),
+            4_000,
+            False,
+            id="20 more pods than nodes of the rack that they must share: 20 pairs",
+        ),
     ],
 )
 def test_pods_keep_apart_on_many_nodes(

@@ -11,6 +11,7 @@ from closeknit.hub.problems import (
     InvalidError,
     OneOf,
     Range,
+    Severity,
     between,
     shown,
     suggestion,
@@ -170,3 +171,14 @@ def test_a_rule_that_everything_breaks_tells_the_first_and_that_there_are_more()
         str(last)
         == f"spec[{MOST_OF_A_RULE}]: More is wrong in the same way. Mend the first 200 to see the rest."
     )
+
+
+def test_very_many_notes_refuse_nothing_and_hide_no_problem() -> None:
+    odd, wrong = Code("odd", "It is odd.", severity=Severity.NOTE), Code("wrong", "It is wrong.")
+    notes = [odd.at(("spec", i)) for i in range(MOST_OF_A_RULE + 5)]
+    problem = wrong.at(("status",))
+
+    *first, last, refused = first_of([*notes, problem])
+    assert first == notes[:MOST_OF_A_RULE]
+    assert (last.code.name, last.severity) == ("and-more", Severity.NOTE)
+    assert refused == problem

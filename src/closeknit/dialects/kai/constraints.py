@@ -75,8 +75,8 @@ def constraints(
     parents, alike = _parts(tree, given)
     parts = {"": part("", None)} | {name: part(name, parent) for name, parent in parents.items()}
     levels, unknown, coarser = nested(parts, topology, names, called="level")
-    if alike and (unknown or coarser):
-        # What is wrong with one is wrong with all that are like it, each at its own field.
+    if unknown or coarser:
+        # What is wrong with one is wrong with all that are like it, each at its own field and in its turn.
         whole = {name: part(name, parent) for name, parent in tree.walk()}
         levels, unknown, coarser = nested(whole, topology, names, called="level")
     else:

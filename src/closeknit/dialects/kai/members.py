@@ -115,22 +115,24 @@ def leaf_pods(
     minimum and pods.
     """
     made: dict[str, Group] = {}
-    if assumed is not None:
-        with_pods = {*present.by_leaf, *expected}
-        without = {leaf: least for leaf, least in leaves.items() if leaf not in with_pods}
-        if too_many := list(too_many_assumed(without, tree)):
-            found.extend(too_many)
-            return made
+    without: dict[str, int] = {}
     for leaf, minimum in leaves.items():
-        if assumed is None or leaf in present.by_leaf or leaf in expected:
-            there: list[Candidate] = [*present.by_leaf.get(leaf, ()), *expected.get(leaf, ())]
-            given = _leaf(group, leaf, minimum, there, shrinks=assumed is not None)
-            if isinstance(given, Group):
-                made[leaf] = given
-            else:
-                found.append(lacking(tree.path(leaf, "minMember"), minimum, minimum - given))
+        if assumed is not None and leaf not in present.by_leaf and leaf not in expected:
+            without[leaf] = minimum
             continue
-        own = group.rpartition("/")[2]
+        there: list[Candidate] = [*present.by_leaf.get(leaf, ()), *expected.get(leaf, ())]
+        given = _leaf(group, leaf, minimum, there, shrinks=assumed is not None)
+        if isinstance(given, Group):
+            made[leaf] = given
+        else:
+            found.append(lacking(tree.path(leaf, "minMember"), minimum, minimum - given))
+    if assumed is None:
+        return made
+    if too_many := list(too_many_assumed(without, tree)):
+        found.extend(too_many)
+        return made
+    own = group.rpartition("/")[2]
+    for leaf, minimum in without.items():
         stem = f"{own}-{leaf}" if leaf else own
         names = [f"{stem}-{i}" for i in range(minimum)]
         made[leaf] = equal_pods(leaf or DEFAULT, group, minimum, assumed.of(leaf or DEFAULT), names)

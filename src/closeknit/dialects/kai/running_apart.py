@@ -24,7 +24,8 @@ def running_apart(view: View, tree: Tree, levels: Constraints, present: Members)
     topology = view.derive(topologies_of, FAMILY).get(levels.topology or "")
     if view.schedulers is not None or topology is None or not present.by_leaf:
         return
-    for name, own in levels.levels.items():
+    for name, _ in tree.walk():
+        own = levels.levels[name]
         depth = topology.index(own.required) if own.required else None
         if depth is None:
             continue

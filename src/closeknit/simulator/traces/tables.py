@@ -37,7 +37,7 @@ class _Rows:
     problems: list[Problem] = field(default_factory=list)
 
     def path(self, line: int, *steps: str) -> Path:
-        return (Verbatim(f"{self.name}:line {line}{':' if steps else ''}"), *steps)
+        return (Verbatim(f"{self.name}:line {line}:"), *steps)
 
     def number(self, line: int, row: Mapping[str, str], column: str, most: float = 1e15) -> float:
         found = plain_number(row[column])
