@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.controllers.kueue.admission_plan import AdmissionPlan
 from closeknit.controllers.kueue.preempting import Preemptors
@@ -56,6 +57,8 @@ class AdmissionPlanner:
         self._queue = WaitingQueue(random)
         self._lines = StrictLines(self._queue)
         self._preemptors = Preemptors(self._plan, self._queue)
+        self._booking = False
+        """Whether there has been a Workload; until then nobody asks what pods hold, and nothing is booked."""
         self._settled: dict[Key, None] = {}
         """Workloads whose assignments leave a choice of nodes."""
         self._broken: dict[Key, None] = {}
@@ -69,6 +72,12 @@ class AdmissionPlanner:
 
     def look(self, view: View, changed: Mapping[Key, type[Any]], now: datetime) -> Iterable[Key]:
         """Take in what has changed, and decide who can be decided."""
+        if not self._booking:
+            if not view.keys(wire.Workload):
+                return ()
+            self._booking = True
+            there = {key: shape for shape in (core_v1.Node, core_v1.Pod) for key in view.keys(shape)}
+            changed = {**there, **changed}
         plan, books = self._plan, self._plan.books
         plan.changed = {}
         books.tracked.set_topologies(view.derive(topologies_of, FAMILY).values())
