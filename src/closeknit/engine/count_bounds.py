@@ -10,11 +10,12 @@ one shape must each share a domain, what counts is how many whole groups each do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar, Part
 from closeknit.engine.tree import Ints, Tree
@@ -24,6 +25,9 @@ MOST_COUNTED = 1 << 17
 
 _FEW_SIZES = 16
 """Up to this many different sizes, counting how often each occurs beats sorting."""
+
+_MOST_UNITS = 1 << 14
+"""Amounts up to this are counted by unit, larger ones by share: small numbers sort several times faster."""
 
 
 def fewest(sizes: Ints, count: int) -> int:
@@ -100,6 +104,7 @@ class MixedBound:
         self._counted = counted
         self._compiled = compiled
         self._free = free
+        self._sums: dict[tuple[int, int], NDArray[np.float64]] = {}
 
     @cached_property
     def fit(self) -> Ints:
@@ -133,6 +138,34 @@ class MixedBound:
             return self.fit
         summed: Ints = np.add.reduceat(self.fit, tree.start[level])
         return summed
+
+    def amounts(self, pods: list[int], level: int) -> Iterator[tuple[Ints, int]]:
+        """By resource: what each domain of a level has for so many pods, by shape, and what they take in all.
+
+        Where amounts are large, both are shares of what the pods take, and those of domains rounded up.
+        Of a resource that pods of all shapes take as much of, counting pods says more.
+        """
+        compiled = self._compiled
+        for row, *units in zip(compiled.rows, *compiled.demand, strict=True):
+            taken = sum(count * each for count, each in zip(pods, units, strict=True))
+            if not taken or len(set(units)) == 1 or not self._counted:
+                continue
+            free = self._free_sums(row, level)
+            if taken <= _MOST_UNITS:
+                yield np.minimum(free, taken).astype(np.int64), taken
+            else:
+                shares = np.minimum(free / float(taken), 1) * (_MOST_UNITS * (1 + 1e-9))
+                yield np.ceil(shares).astype(np.int64), _MOST_UNITS
+
+    def _free_sums(self, row: int, level: int) -> NDArray[np.float64]:
+        """By domain of a level, what is free of a resource on nodes that take any pod of the request."""
+        tree = self._compiled.tree
+        if (row, level) not in self._sums:
+            # Sums in floating point cannot overflow.
+            free = np.where(self.fit > 0, self._free[row, tree.slots].clip(0), 0).astype(np.float64)
+            whole = level == tree.depth or not len(tree)
+            self._sums[row, level] = free if whole else np.add.reduceat(free, tree.start[level])
+        return self._sums[row, level]
 
 
 @dataclass(frozen=True, slots=True)

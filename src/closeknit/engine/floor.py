@@ -85,15 +85,26 @@ class Floor:
                 # Two levels of one node a domain count the same.
                 fewest_at.append(fewest_at[-1])
                 continue
-            pieces = np.zeros(len(domains), dtype=np.int64)
-            for sums, need in self._wanted(least, finer):
-                np.maximum(
-                    pieces, fewest_inside(tree, level, finer, domains, sizes=sums, count=need), out=pieces
-                )
+            pieces = self._pieces(least, level, finer, domains)
             fewest_at.append(int(pieces.min(initial=1 << 20)))
             if best is None or best[finer - level - 1] == fewest_at[-1]:
                 domains = domains[pieces == fewest_at[-1]]
         return fewest_at, domains
+
+    def pieces_inside(self, level: int, domains: Ints) -> list[Ints]:
+        """By finer level and domain, the fewest pieces that all pods of the request take in a domain."""
+        least = _least(self._compiled.root, 0)
+        finer_levels = range(level + 1, self._compiled.tree.depth + 1)
+        return [self._pieces(least, level, finer, domains) for finer in finer_levels]
+
+    def _pieces(self, least: _Least, level: int, finer: int, domains: Ints) -> Ints:
+        """By domain, the fewest pieces of a finer level that take what is placed at least."""
+        tree = self._compiled.tree
+        pieces = np.zeros(len(domains), dtype=np.int64)
+        for sums, need in self._wanted(least, finer):
+            found = fewest_inside(tree, level, finer, domains, sizes=sums, count=need)
+            np.maximum(pieces, found, out=pieces)
+        return pieces
 
     def _distance(self, group: GroupVar) -> int:
         """How far from its preference a group stays at least."""
@@ -142,13 +153,17 @@ class Floor:
         return most
 
     def _wanted(self, least: _Least, level: int, *, whole_groups: bool = True) -> Iterator[tuple[Ints, int]]:
-        """What each domain of a level takes, and how much is needed: by shape, in all, in whole groups."""
+        """What each domain of a level takes, and how much is needed.
+
+        That is counted in pods by shape and in all, in units of each resource, and in whole groups.
+        """
         tables = self._compiled.tables
         yield from (
             (table.sums[level], need) for table, need in zip(tables, least.by_shape, strict=True) if need
         )
         if len(tables) > 1:
             yield self._mixed.sums(level), least.pods
+            yield from self._mixed.amounts(least.by_shape, level)
         for batch in self._batches if whole_groups else ():
             if batch.level >= level:
                 yield batch.takes(self._compiled, level), batch.count

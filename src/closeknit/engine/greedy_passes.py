@@ -6,12 +6,13 @@ first. So passes are made once a search drags on, and what they find better rule
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar, Part, PodSetVar
+from closeknit.engine.floor import Floor
 from closeknit.engine.quick_layout import Remaining
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
@@ -36,56 +37,93 @@ _WAYS = (
 )
 
 
+Hopeful = Callable[[Sequence[int]], bool]
+"""Whether a placement of all pods in at least so many domains, by level, and nodes is worth finding."""
+
+
+class _Root(NamedTuple):
+    """A domain that the root may have."""
+
+    level: int
+    domain: int
+    least: tuple[int, ...]
+    """The fewest domains by level, then nodes, that all pods use there, as far as counts were looked at."""
+
+
 class GreedyPasses:
     """Passes over a request of which no pod runs and whose pods have no rules about other pods."""
 
-    def __init__(self, compiled: CompiledRequest, free: Ints) -> None:
+    def __init__(self, compiled: CompiledRequest, free: Ints, floor: Floor) -> None:
         self._compiled = compiled
         self._free = free
+        self._floor = floor
         total = free[compiled.rows][:, compiled.tree.slots].clip(0).sum(axis=1, dtype=np.float64)
         self._bulk = [sum(np.array(each) / np.maximum(total, 1)) for each in compiled.demand]
         """By shape, the share of all that is free that a pod takes."""
         self.work = 0
         """What the passes made so far took."""
 
-    def spreads(self, within: tuple[int, int], most_work: int) -> Iterator[Spread]:
-        """Placements of all pods inside a domain: for each domain that the root may have, one in each way.
+    def spreads(self, within: tuple[int, int], most_work: int, hopeful: Hopeful) -> Iterator[Spread]:
+        """Placements of all pods inside a domain: in each way, one for each domain that the root may have.
 
-        After ``most_work``, no pass goes on.
+        Each way is tried in all domains before the next way, and no pass goes on once it is not hopeful,
+        so that no domain goes without a pass because of what others take. After ``most_work``, none goes on.
         """
         compiled = self._compiled
         unused: list[set[int]] = [set() for _ in range(compiled.tree.depth + 1)]
-        for domain in self._domains(within):
-            for way in _WAYS:
+        roots = list(self._roots(within))
+        for way in _WAYS:
+            for root in roots:
                 left = most_work - self.work
                 if left <= 0:
                     return
-                one = _Pass(compiled, Remaining(compiled, self._free, unused), self._bulk, way, left)
-                placed = one.fill(compiled.root, domain)
+                if not hopeful(root.least):
+                    continue
+                remaining = Remaining(compiled, self._free, unused)
+                one = _Pass(compiled, remaining, self._bulk, way, most_work=left, hopeful=hopeful)
+                placed = one.fill(compiled.root, (root.level, root.domain))
                 self.work += one.work
                 if placed:
                     yield one.spread()
 
-    def _domains(self, within: tuple[int, int]) -> Iterator[tuple[int, int]]:
-        """Domains that counts do not rule out for the root, those of the finest level first."""
+    def _roots(self, within: tuple[int, int]) -> Iterator[_Root]:
+        """Domains that counts do not rule out for the root.
+
+        Those of the finest level come first, and of these the ones in which pods need the fewest domains.
+        """
         compiled, root = self._compiled, self._compiled.root
         coarsest = max(root.required, within[0])
         for level in range(max(root.preferred, coarsest), coarsest - 1, -1):
             if level == within[0]:
-                yield within
+                yield _Root(*within, (0,) * (compiled.tree.depth + 1))
                 return
+            self.work += 1 + len(compiled.tree) // _NODES_A_STEP
             first, last = compiled.tree.span(*within, level)
             fits = compiled.tree.real[level][first:last].copy()
             for table, pods in zip(compiled.tables, root.open, strict=True):
                 fits &= table.sums[level][first:last] >= pods
-            yield from ((level, domain) for domain in (np.flatnonzero(fits) + first).tolist())
+            domains = np.flatnonzero(fits) + first
+            pieces = self._floor.pieces_inside(level, domains)
+            least = zip(*(each.tolist() for each in pieces), strict=True)
+            found = [
+                _Root(level, domain, (1,) * (level + 1) + inside)
+                for domain, inside in zip(domains.tolist(), least, strict=True)
+            ]
+            yield from sorted(found, key=lambda each: (each.least, each.domain))
 
 
 class _Pass:
-    """One pass. It gives up where something finds no place, or after so much work."""
+    """One pass. It gives up where something finds no place, where it is hopeless, or after so much work."""
 
     def __init__(
-        self, compiled: CompiledRequest, left: Remaining, bulk: list[float], way: _Way, most_work: int
+        self,
+        compiled: CompiledRequest,
+        left: Remaining,
+        bulk: list[float],
+        way: _Way,
+        *,
+        most_work: int,
+        hopeful: Hopeful,
     ) -> None:
         self._compiled = compiled
         self._tree = compiled.tree
@@ -95,6 +133,7 @@ class _Pass:
         """By pod set and position, the pods placed."""
         self._bulk = bulk
         self._most_work = most_work
+        self._hopeful = hopeful
         self.work = 0
 
     def spread(self) -> Spread:
@@ -113,7 +152,7 @@ class _Pass:
                 if self._left.capacity(part.shape, *domain) < part.open:
                     return False
                 self._place(part, domain, part.open)
-                if self._spent:
+                if self._spent or not self._hopeful([len(used) for used in self._left.used]):
                     return False
                 continue
             chosen = self._domain(part, domain)

@@ -7,6 +7,8 @@ what any placement costs, counted once over the whole cluster when a search drag
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from closeknit.engine import score
 from closeknit.engine.budget import Budget, Steps
 from closeknit.engine.candidates import Candidates
@@ -82,6 +84,10 @@ class Incumbent:
             fields < self.fields
             and [max(a, b) for a, b in zip(fields, self._lower(), strict=True)] < self.fields
         )
+
+    def beaten_in(self, domains: Sequence[int]) -> bool:
+        """Whether a placement of all pods in at least so many domains, by level, and nodes may be better."""
+        return self.fields is None or [*[0] * (len(self.fields) - len(domains)), *domains] < self.fields
 
     def _cost(self, group: GroupVar | None, distance: int) -> list[int]:
         """What the choices so far and a group's distance from its preference cost at least."""

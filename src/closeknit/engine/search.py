@@ -116,7 +116,7 @@ class Search:
         if self._nest is not None and not self._nest.layers and len(tree) > _COUNTED:
             self._nest = None
         """The request as layers of equal slices, until they were counted."""
-        self._passes = self._may_pass(free)
+        self._passes = self._may_pass(free, floor)
         """Greedy passes, until they were made."""
         self._within = (-1, 0)
         self._step_weight = 1 + len(tree) // 16
@@ -272,18 +272,18 @@ class Search:
         if self._passes is not None:
             self._make_passes()
 
-    def _may_pass(self, free: Ints) -> GreedyPasses | None:
+    def _may_pass(self, free: Ints, floor: Floor) -> GreedyPasses | None:
         compiled = self._compiled
         few = sum(compiled.root.open) * len(self._tree) <= _PASSED
         plain = few and compiled.neighbours is None and not compiled.root.bound
-        return GreedyPasses(compiled, free) if plain and compiled.goal is Goal.WISHES else None
+        return GreedyPasses(compiled, free, floor) if plain and compiled.goal is Goal.WISHES else None
 
     def _make_passes(self) -> None:
         """Keep what greedy passes find better, for at most a part of the budget."""
         assert self._passes is not None
         passes, self._passes = self._passes, None
         try:
-            for spread in passes.spreads(self._within, self._budget.improve // 4):
+            for spread in passes.spreads(self._within, self._budget.improve // 4, self._incumbent.beaten_in):
                 self._keep(spread)
         finally:
             self._steps.count(passes.work)

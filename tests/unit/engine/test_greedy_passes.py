@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 import pytest
 
 from closeknit.engine import Engine
 from closeknit.engine.compiled_request import Goal
-from closeknit.engine.greedy_passes import GreedyPasses
+from closeknit.engine.count_bounds import MixedBound
+from closeknit.engine.floor import Floor
+from closeknit.engine.greedy_passes import GreedyPasses, Hopeful
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.request import Request
 from closeknit.testing.builders import group, pods, request
@@ -32,18 +34,38 @@ CLUSTER = parse("""
 """)
 
 
-def spreads(cluster: Cluster, asked: Request) -> Iterator[Spread]:
-    """What the passes place, by names."""
-    engine = Engine(cluster)
-    compiled = engine._compile(asked, Goal.WISHES)
-    for found in GreedyPasses(compiled, engine._ledger.free).spreads((-1, 0), 1 << 60):
-        yield {
-            compiled.pod_sets[index].name: {
-                compiled.tree.node(position): count
-                for position, count in zip(positions.tolist(), counts.tolist(), strict=True)
+def anything(least: Sequence[int]) -> bool:
+    return bool(least)
+
+
+class Passes:
+    """Passes over a request for a cluster, with what they place by names."""
+
+    def __init__(self, cluster: Cluster, asked: Request) -> None:
+        engine = Engine(cluster)
+        self._compiled = compiled = engine._compile(asked, Goal.WISHES)
+        free = engine._ledger.free
+        self._passes = GreedyPasses(compiled, free, Floor(compiled, MixedBound(compiled, free), []))
+
+    @property
+    def work(self) -> int:
+        return self._passes.work
+
+    def spreads(self, most_work: int = 1 << 60, hopeful: Hopeful = anything) -> Iterator[Spread]:
+        compiled = self._compiled
+        for found in self._passes.spreads((-1, 0), most_work, hopeful):
+            yield {
+                compiled.pod_sets[index].name: {
+                    compiled.tree.node(position): count
+                    for position, count in zip(positions.tolist(), counts.tolist(), strict=True)
+                }
+                for index, (positions, counts) in found.items()
             }
-            for index, (positions, counts) in found.items()
-        }
+
+
+def spreads(cluster: Cluster, asked: Request) -> Iterator[Spread]:
+    """What the passes place if all are worth making."""
+    return Passes(cluster, asked).spreads()
 
 
 @pytest.mark.parametrize(
@@ -126,17 +148,102 @@ def test_one_of_the_passes_is_as_good_as_one_in_plain_python() -> None:
     ],
 )
 def test_passes_stop_when_their_work_is_done(asked: Request) -> None:
-    engine = Engine(CLUSTER)
-    compiled = engine._compile(asked, Goal.WISHES)
-    everything = GreedyPasses(compiled, engine._ledger.free)
-    whole = len(list(everything.spreads((-1, 0), 1 << 60)))
+    everything = Passes(CLUSTER, asked)
+    whole = len(list(everything.spreads()))
     assert everything.work > 0
 
     found = []
     for most_work in range(everything.work + 1):
-        passes = GreedyPasses(compiled, engine._ledger.free)
-        found.append(len(list(passes.spreads((-1, 0), most_work))))
+        passes = Passes(CLUSTER, asked)
+        found.append(len(list(passes.spreads(most_work))))
         assert passes.work <= most_work + 2
 
     assert found == sorted(found)
     assert found[-1] == whole
+
+
+RACKS = parse("""
+    r1
+      x1: 4
+      x2: 4
+      x3: 2
+    r2
+      x4: 5
+      x5: 5
+    r3
+      x6: 3
+      x7: 3
+      x8: 3
+""")
+IN_A_RACK = request(
+    "w", pods("a", 2), group("g", pods("b", 1, gpus=4)), pods("c", 1, gpus=3), required="rack"
+)
+
+
+def test_a_pass_for_the_domain_of_the_fewest_nodes_comes_first() -> None:
+    # By shape, two nodes do in any of these racks; in all, the pods take 9 GPUs.
+    first = next(spreads(RACKS, IN_A_RACK))
+
+    assert {node for nodes in first.values() for node in nodes} == {"x4", "x5"}
+
+
+def test_each_way_is_tried_in_every_domain_before_the_next_way() -> None:
+    racks = [
+        {node[0] for nodes in found.values() for node in nodes}
+        for found in spreads(
+            parse("""
+                r1
+                  a1: 4
+                  a2: 4
+                r2
+                  b1: 4
+                  b2: 4
+                r3
+                  c1: 4
+                  c2: 4
+            """),
+            request("w", pods("p", 5), pods("q", 1, gpus=2), required="rack"),
+        )
+    ]
+
+    assert racks == [{"a"}, {"b"}, {"c"}] * 3
+
+
+def test_no_pass_goes_on_that_finds_nothing_better() -> None:
+    looked_at: list[tuple[int, ...]] = []
+
+    def in_two_nodes(least: Sequence[int]) -> bool:
+        looked_at.append(tuple(least))
+        return least[-1] <= 2
+
+    found = [
+        {node for nodes in each.values() for node in nodes}
+        for each in Passes(RACKS, IN_A_RACK).spreads(hopeful=in_two_nodes)
+    ]
+
+    assert found == [{"x4", "x5"}] * 3
+    # Of r1 no more than the bound is looked at, once a way.
+    assert [least for least in looked_at if least[-1] > 2] == [(1, 3)] * 3
+
+
+def test_a_pass_ends_where_it_uses_too_many_nodes() -> None:
+    # Two nodes of five would do, and so the counts say, but a pass begins with the one of four.
+    cluster = parse("""
+        r1
+          x1: 4
+          x2: 5
+          x3: 5
+    """)
+    asked = request(
+        "w", *(pods(f"p{i}", 1, gpus=gpus) for i, gpus in enumerate((3, 3, 2, 2))), required="rack"
+    )
+
+    assert list(Passes(cluster, asked).spreads())
+    assert not list(Passes(cluster, asked).spreads(hopeful=lambda least: least[-1] <= 2))
+
+
+def test_no_pass_is_made_where_none_is_hopeful() -> None:
+    passes = Passes(RACKS, IN_A_RACK)
+
+    assert not list(passes.spreads(hopeful=lambda least: not least))
+    assert passes.work == 1
