@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import os
+import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -15,6 +16,7 @@ import typer
 
 from closeknit.cli import options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
+from closeknit.cli.kubeconfig_file import require_free, written
 from closeknit.cli.logs import logger
 from closeknit.cli.manifests import Manifest
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_drawing
@@ -42,6 +44,8 @@ from closeknit.scheduler.wording import counted, printable
 if TYPE_CHECKING:
     from closeknit.dialects.store.store import Entry
     from closeknit.kube.embedded.cluster import EmbeddedCluster
+    from closeknit.kube.embedded.http.server import Server
+    from closeknit.server.app import MapServer
 
 _SCHEDULERS = SCHEDULERS | {"default-scheduler"}
 """Whose pods are bound: there is no other scheduler here, and Kueue leaves pods to the usual one."""
@@ -50,8 +54,6 @@ _PREFIX = "topology/"
 _TOPOLOGY = "datacenter"
 OPERATOR = "system:serviceaccount:closeknit-system:closeknit"
 """Who the scheduler and the controllers are to the cluster; everybody else is an administrator."""
-CONTEXT = "closeknit"
-"""What the kubeconfig calls the cluster."""
 
 
 def up(
@@ -106,7 +108,7 @@ def up(
             state is not None and state.exists()
         )
         objects = [*_cluster_objects(nodes, drawn, has_nodes=has_nodes), *given]
-        _require_ours(kubeconfig)
+        require_free(kubeconfig)
         require_families(external)
         configured = operator_settings(operator_config)
 
@@ -133,19 +135,6 @@ def up(
         gang_api=gang_api or any(each.get("apiVersion") == POD_GROUPS.api_version for each in given),
     )
     finish(asyncio.run(work))
-
-
-def _require_ours(kubeconfig: Path) -> None:
-    """Refuse to write over somebody's own configuration."""
-    if not kubeconfig.exists():
-        return
-    try:
-        ours = json.loads(kubeconfig.read_bytes())["current-context"] == CONTEXT
-    except (OSError, ValueError, TypeError, KeyError):
-        ours = False
-    if not ours:
-        where = (Verbatim("--kubeconfig"),)
-        raise InvalidError([sentences.KUBECONFIG_OF_OTHERS.at(where, file=str(kubeconfig))])
 
 
 def _cluster_objects(shape: str | None, drawn: str | None, *, has_nodes: bool) -> Iterator[Manifest]:
@@ -246,34 +235,37 @@ async def _listen(
         schedulers=_SCHEDULERS,
     )
     try:
-        await server.start()
-        await shown.server.start()
-        server.write_kubeconfig(kubeconfig)
-    except OSError as error:
-        complain([sentences.CANNOT_BE_SERVED.at(reason=str(error.strerror or error))])
-        await shown.server.stop()
-        await server.stop()
-        await cluster.close()
-        return ExitStatus.INVALID
-    try:
-        # Whoever reads that Ctrl-C ends it may press it at once.
-        told = told_to_stop()
-        greet(server.address, shown.server.address)
-        await working.run(told, [run_standins(own), shown.run()])
+        await _listening(server, "--port", ports[0])
+        await _listening(shown.server, "--map-port", ports[1])
+        with written(server, kubeconfig):
+            # Whoever reads that Ctrl-C ends it may press it at once.
+            told = told_to_stop()
+            greet(server.address, shown.server.address)
+            await working.run(told, [run_standins(own), shown.run()])
     except InvalidError as error:
         complain(error.problems)
         return ExitStatus.INVALID
     finally:
-        server.remove_kubeconfig(kubeconfig)
         await shown.server.stop()
         await server.stop()
         await cluster.close()
     return ExitStatus.DONE
 
 
+async def _listening(server: Server | MapServer, option: str, port: int) -> None:
+    """Start a server; a port that cannot be had is refused by the option that names it."""
+    try:
+        await server.start()
+    except OSError as error:
+        wrong = sentences.CANNOT_LISTEN
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise InvalidError([wrong.at((Verbatim(option),), port=port, reason=reason)]) from error
+
+
 def _greet(address: str, picture: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:
     number = sum(one.get("kind") == "Node" for one in objects)
-    file = printable(str(kubeconfig))
+    # Pasted into a terminal in any folder, these are to work.
+    file = printable(shlex.quote(str(kubeconfig.absolute())))
     lines = [
         f"An embedded Kubernetes cluster listens on {address}"
         + (f", with {counted(number, 'node')}." if number else "."),
@@ -284,7 +276,8 @@ def _greet(address: str, picture: str, kubeconfig: Path, state: Path | None, obj
         "  closeknit topology --context closeknit",
         "  closeknit apply -f examples/kai/",
         "  closeknit get podgroups,pods -o wide",
-        "  closeknit describe podgroup sample1",
+        # Without its group, the kind would be ambiguous beside Kubernetes' own PodGroups.
+        "  closeknit describe podgroup.scheduling.run.ai/sample1",
         "kubectl works there too.",
         "Ctrl-C ends it.",
     ]
