@@ -107,7 +107,7 @@ class _Job:
         if resource is None:
             return [written.problem(unserved(written, resources, cluster.name))]
         if not written.name:
-            return [written.problem(sentences.UNNAMED_OBJECT.at(("metadata", "name")))]
+            return [written.problem(kube_sentences.UNNAMED_OBJECT.at(("metadata", "name")))]
         namespace = namespace_of(written, resource, self.namespace or cluster.namespace)
         try:
             done = await self._applied(cluster, written, resource, namespace)

@@ -32,10 +32,9 @@ def require_free(kubeconfig: Path) -> None:
     with file:
         try:
             content = json.load(file)
-            ours = content["current-context"] == CONTEXT
-        except (ValueError, TypeError, KeyError):
-            ours = False
-        if not ours:
+        except ValueError:
+            content = None
+        if not isinstance(content, dict) or content.get("current-context") != CONTEXT:
             raise InvalidError([sentences.KUBECONFIG_OF_OTHERS.at(_OPTION, file=str(kubeconfig))])
         if not _locked(file):
             server, process = _holder(content)

@@ -6,11 +6,11 @@ import asyncio
 import os
 import shlex
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -102,8 +102,11 @@ def up(
     each decision here. Nodes are stand-ins: pods that are bound to them count as running, and end after the
     seconds of their annotation closeknit.dev/run-seconds.
     """
+    from closeknit.kube.embedded.loading import kind_and_name
+
     with refusing_invalid():
-        given = [each.object for each in objects_in(files)]
+        written_in = objects_in(files)
+        given = [each.object for each in written_in]
         has_nodes = any(each.get("kind") == "Node" for each in given) or (
             state is not None and state.exists()
         )
@@ -125,12 +128,19 @@ def up(
         )
 
     managed = managed_families(external, controllers=controllers)
+    written_at = {id(each.object): each.origin for each in written_in}
+
+    def place(obj: Mapping[str, Any]) -> str:
+        origin = written_at.get(id(obj))
+        return f"{origin.source}:{origin.document}:{kind_and_name(obj)}" if origin else kind_and_name(obj)
+
     work = _serve(
         objects,
         state,
         kubeconfig,
         (port, map_port or 0),
         workers,
+        place=place,
         admission=lambda cluster: _admission(cluster, managed, configured),
         gang_api=gang_api or any(each.get("apiVersion") == POD_GROUPS.api_version for each in given),
     )
@@ -146,7 +156,7 @@ def _cluster_objects(shape: str | None, drawn: str | None, *, has_nodes: bool) -
         made: Iterable[Manifest] = from_drawing(text, _PREFIX, None, _TOPOLOGY, USUAL_OFFER)
     elif shape is not None or not has_nodes:
         offered = USUAL_OFFER + Resources({"nvidia.com/gpu": 8})
-        made = from_shape(shape or _SAMPLE, _PREFIX, _TOPOLOGY, offered)
+        made = from_shape(shape or _SAMPLE, _PREFIX, _TOPOLOGY, offered, option="--nodes")
     else:
         made = ()
     for manifest in made:
@@ -162,6 +172,7 @@ async def _serve(
     ports: tuple[int, int],
     started: Callable[[EmbeddedCluster], Workers],
     *,
+    place: Callable[[Mapping[str, Any]], str],
     admission: Callable[[EmbeddedCluster], AbstractAsyncContextManager[None]],
     gang_api: bool = False,
 ) -> ExitStatus:
@@ -177,7 +188,8 @@ async def _serve(
         return ExitStatus.INVALID
     cluster = EmbeddedCluster(definitions, keeper=keeper, gang_api=gang_api)
     async with admission(cluster):
-        refused = await load(cluster, sorted(objects, key=lambda one: one.get("kind") not in DESCRIBING))
+        in_order = sorted(objects, key=lambda one: one.get("kind") not in DESCRIBING)
+        refused = await load(cluster, in_order, place=place)
         if refused:
             complain(refused)
             await cluster.close()

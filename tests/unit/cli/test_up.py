@@ -134,6 +134,8 @@ def test_a_state_file_is_gone_on_from(tmp_path: Path) -> None:
     assert set(first) == {"x1", "x2", "x3", "x4", "x5"}
     assert second == first
     assert second["x1"]["marked"] == "yes"
+    # It may hold Secrets.
+    assert stat.S_IMODE(Path(state).stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize(
@@ -145,12 +147,17 @@ def test_a_state_file_is_gone_on_from(tmp_path: Path) -> None:
             "--nodes and --drawing are both given",
             id="two ways to say it",
         ),
-        pytest.param(["--nodes", "rack=two"], "", "two", id="a shape that is none"),
+        pytest.param(
+            ["--nodes", "rack=two"],
+            "",
+            '--nodes: "two" is not a number of "rack".',
+            id="a shape that is none",
+        ),
         pytest.param(["-f", "FILE"], "a: b", "it has no kind", id="a file that holds no object"),
         pytest.param(
             ["-f", "FILE"],
             "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: []}}",
-            'Pod/p: Pod "p" is invalid: spec.containers: Required value',
+            'file.yaml:1:Pod/p: Pod "p" is invalid: spec.containers: Required value',
             id="an object that the cluster refuses",
         ),
         pytest.param(
@@ -158,6 +165,12 @@ def test_a_state_file_is_gone_on_from(tmp_path: Path) -> None:
             "{apiVersion: a.b/v1, kind: Unheard, metadata: {name: p}}",
             "does not serve a.b/v1",
             id="a kind that is not served",
+        ),
+        pytest.param(
+            ["-f", "FILE"],
+            "{apiVersion: v1, kind: Pod}",
+            "file.yaml:1:Pod/: metadata.name: The object has no name. Give it one.",
+            id="an object without metadata",
         ),
         pytest.param(
             ["--state", "FILE"],
