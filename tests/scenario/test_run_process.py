@@ -137,8 +137,10 @@ async def test_the_map_is_served_by_a_process_of_its_own_that_ends_with_this_one
     async with served(tmp_path) as (cluster, kubeconfig), running(kubeconfig, *options) as started:
         container = {"name": "main", "image": "x"}
         for name, scheduler in (("ours", "nightly"), ("theirs", "closeknit")):
-            given = {"metadata": {"name": name, "namespace": "default"}}
-            given |= {"spec": {"schedulerName": scheduler, "containers": [container]}}
+            given = {
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {"schedulerName": scheduler, "containers": [container]},
+            }
             await cluster.create(PODS, {"apiVersion": "v1", "kind": "Pod", **given})
         assert started.process.stdout is not None
         line = ""
@@ -147,6 +149,7 @@ async def test_the_map_is_served_by_a_process_of_its_own_that_ends_with_this_one
             assert line, "It ended."
         address = line.split()[-1].rstrip("/")
 
+        shown: list[str] = []
         for _ in range(120):
             status, page = await asked(address, "/api/v1/workloads")
             assert status == 200

@@ -16,7 +16,7 @@ import typer
 
 from closeknit.cli import options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
-from closeknit.cli.kubeconfig_file import require_free, written
+from closeknit.cli.kubeconfig_file import CONTEXT, require_free, written
 from closeknit.cli.logs import logger
 from closeknit.cli.manifests import Manifest
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_drawing
@@ -276,22 +276,29 @@ async def _listening(server: Server | MapServer, option: str, port: int) -> None
 
 def _greet(address: str, picture: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:
     number = sum(one.get("kind") == "Node" for one in objects)
-    # Pasted into a terminal in any folder, these are to work.
-    file = printable(shlex.quote(str(kubeconfig.absolute())))
     lines = [
         f"An embedded Kubernetes cluster listens on {address}"
         + (f", with {counted(number, 'node')}." if number else "."),
         "Its state is in memory." if state is None else f"Its state is in {printable(str(state))}.",
         f"Its live map is on {picture}",
         "In another terminal:",
-        f"  export KUBECONFIG={file}",
-        "  closeknit topology --context closeknit",
-        "  closeknit apply -f examples/kai/",
-        "  closeknit get podgroups,pods -o wide",
-        # Without its group, the kind would be ambiguous beside Kubernetes' own PodGroups.
-        "  closeknit describe podgroup.scheduling.run.ai/sample1",
+        *(f"  {each}" for each in suggested(kubeconfig, Path("examples/kai"))),
         "kubectl works there too.",
         "Ctrl-C ends it.",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
+
+
+def suggested(kubeconfig: Path, examples: Path) -> Iterator[str]:
+    """Commands that work when they are pasted; those on the examples where there are any."""
+    yield f"export KUBECONFIG={printable(shlex.quote(str(kubeconfig.absolute())))}"
+    yield f"closeknit topology --context {CONTEXT}"
+    if examples.is_dir():
+        yield f"closeknit apply -f {examples}/"
+        yield "closeknit get podgroups,pods -o wide"
+        # Without its group, the kind would be ambiguous beside Kubernetes' own PodGroups.
+        yield "closeknit describe podgroup.scheduling.run.ai/sample1"
+    else:
+        yield "closeknit get nodes,pods -A"
+        yield "closeknit get workloads -A"

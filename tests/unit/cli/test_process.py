@@ -160,3 +160,18 @@ def test_a_terminal_gets_trees() -> None:
     assert "PodGroup default/sample1: placed, 5 pods" in seen
     assert "├── subgroup-a: on one node: " in seen
     assert "└── " in seen
+
+
+def test_a_full_disk_is_told_in_one_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-c", "from closeknit.cli import main; main()", "nodes", "--shape", "host=1"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+            check=False,
+        )
+
+    told = "closeknit: Standard output is not complete: No space left on device.\n"
+    assert (run.returncode, run.stderr) == (1, told)

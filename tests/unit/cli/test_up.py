@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from closeknit.cli.up import suggested
 from closeknit.kube.port import MergePatch
 from closeknit.kube.resources import NODES
 from closeknit.kube.rest import connect, load_access
@@ -95,6 +96,16 @@ def test_what_it_suggests_works_when_pasted_beside_kubernetes_own_pod_groups_too
     assert told[-1].out.startswith("Name:        sample1\n")
 
 
+def test_examples_are_suggested_where_there_are_some(tmp_path: Path) -> None:
+    none = list(suggested(tmp_path / "kubeconfig", tmp_path / "examples"))
+    (tmp_path / "examples").mkdir()
+    some = list(suggested(tmp_path / "kubeconfig", tmp_path / "examples"))
+
+    assert none[:2] == some[:2]
+    assert none[2:] == ["closeknit get nodes,pods -A", "closeknit get workloads -A"]
+    assert some[2] == f"closeknit apply -f {tmp_path}/examples/"
+
+
 def test_files_with_nodes_are_the_whole_cluster(tmp_path: Path) -> None:
     with running(tmp_path, "-f", "examples/pending/nodes.yaml") as (_, kubeconfig):
         found = asyncio.run(labels(kubeconfig))
@@ -169,7 +180,7 @@ def test_a_state_file_is_gone_on_from(tmp_path: Path) -> None:
         pytest.param(
             ["-f", "FILE"],
             "{apiVersion: v1, kind: Pod}",
-            "file.yaml:1:Pod/: metadata.name: The object has no name. Give it one.",
+            "file.yaml:1:Pod/: metadata.name: The object has no name. Write one, as a string; generateName is not enough.",
             id="an object without metadata",
         ),
         pytest.param(

@@ -60,6 +60,7 @@ CLUSTER_REFUSED = Code("cluster-refused", "{cluster:raw} refused: {reason:raw}")
 
 UNKNOWN_RESOURCE = Code("unknown-resource", "{cluster:raw} serves no kind {kind}. {remedy}")
 AMBIGUOUS_RESOURCE = Code("ambiguous-resource", "{kind} could be {count} kinds. Name one of them: {names:raw}.")
+NO_NAMESPACE_OF_OBJECT = Code("no-namespace-of-object", "There is no namespace {namespace}. Create it first, or write another one here; -n counts only where an object names none.")
 UNSERVED_VERSION = Code("unserved-version", "{cluster:raw} does not serve {kind:raw} of {version:raw}. {remedy:raw}")
 NO_SUCH_OBJECT = Code("no-such-object", "There is no {kind:raw} {name} in {place:raw}.{remedy:raw}")
 NO_SUCH_NAMESPACE = Code("no-such-namespace", "There is no namespace {namespace}. Create it first, or name another one with -n.")
