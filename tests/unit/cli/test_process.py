@@ -46,9 +46,9 @@ sys.meta_path.insert(0, Told())
 """Says that it is ready in the middle of loading modules."""
 READING = """
 class Told:
-    def read(self):
+    def read(self, size=-1):
         ready()
-        return given.read()
+        return given.read(size)
 
 given, sys.stdin = sys.stdin.buffer, type("Stdin", (), {"buffer": Told()})
 """
