@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -15,7 +16,7 @@ import pytest
 
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.embedded.http.server import Server
-from closeknit.kube.resources import LEASES
+from closeknit.kube.resources import LEASES, PODS
 from tests.scenario import bound
 from tests.scenario.commands import EXAMPLES, run
 from tests.scenario.groves import web
@@ -131,7 +132,16 @@ async def test_controllers_run_beside_the_scheduler(
 
 
 async def test_the_map_is_served_by_a_process_of_its_own_that_ends_with_this_one(tmp_path: Path) -> None:
-    async with served(tmp_path) as (_, kubeconfig), running(kubeconfig, "--map-port=0") as started:
+    """It takes the same single pods for workloads as the scheduler."""
+    options = ("--map-port=0", "--scheduler-name=nightly", "--no-controllers")
+    async with served(tmp_path) as (cluster, kubeconfig), running(kubeconfig, *options) as started:
+        container = {"name": "main", "image": "x"}
+        for name, scheduler in (("ours", "nightly"), ("theirs", "closeknit")):
+            given = {
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {"schedulerName": scheduler, "containers": [container]},
+            }
+            await cluster.create(PODS, {"apiVersion": "v1", "kind": "Pod", **given})
         assert started.process.stdout is not None
         line = ""
         while not line.startswith("The map of "):
@@ -139,8 +149,14 @@ async def test_the_map_is_served_by_a_process_of_its_own_that_ends_with_this_one
             assert line, "It ended."
         address = line.split()[-1].rstrip("/")
 
-        status, page = await asked(address, "/api/v1/workloads")
-        assert (status, page[:1]) == (200, "{")
+        shown: list[str] = []
+        for _ in range(120):
+            status, page = await asked(address, "/api/v1/workloads")
+            assert status == 200
+            if shown := [each["name"] for each in json.loads(page)["items"]]:
+                break
+            await asyncio.sleep(0.25)
+        assert shown == ["ours"]
         assert await started.ended(signal.SIGTERM) == 0
         with pytest.raises(aiohttp.ClientError):
             await asked(address, "/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -195,6 +196,9 @@ def _leave_quietly() -> NoReturn:
 def _unexpected(error: Exception) -> NoReturn:
     if os.environ.get(DEBUG, "0") not in ("", "0"):
         traceback.print_exception(error)
+    elif isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+        # Files are named where they are written; this is what has no name.
+        sys.stderr.write("closeknit: Standard output is not complete: No space left on device.\n")
     else:
         words = " ".join(f"{type(error).__name__}: {error}".split())
         told = f"closeknit: unexpected error: {printable(words)[:500]}"

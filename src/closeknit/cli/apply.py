@@ -107,14 +107,14 @@ class _Job:
         if resource is None:
             return [written.problem(unserved(written, resources, cluster.name))]
         if not written.name:
-            return [written.problem(sentences.UNNAMED_OBJECT.at(("metadata", "name")))]
+            return [written.problem(kube_sentences.UNNAMED_OBJECT.at(("metadata", "name")))]
         namespace = namespace_of(written, resource, self.namespace or cluster.namespace)
         try:
             done = await self._applied(cluster, written, resource, namespace)
         except ApiError as error:
             if clusters.is_passing(error):
                 raise
-            return [written.problem(each) for each in _refusals(error, namespace)]
+            return [written.problem(each) for each in _refusals(written, error, namespace)]
         return f"{label(resource, written.name)} {done}{' (dry run)' if self.dry_run else ''}"
 
     async def _applied(
@@ -205,7 +205,7 @@ def _family_of(group: str, kind: str) -> str:
     return ""
 
 
-def _refusals(error: ApiError, namespace: str) -> Iterator[Problem]:
+def _refusals(written: WrittenObject, error: ApiError, namespace: str) -> Iterator[Problem]:
     """Everything for which an object was refused."""
     match error:
         case InvalidObjectError() if error.status.causes:
@@ -216,6 +216,10 @@ def _refusals(error: ApiError, namespace: str) -> Iterator[Problem]:
         case ConflictError():
             yield sentences.FIELDS_OF_OTHERS.at((), message=f"{str(error).rstrip('.')}.")
         case NotFoundError() if namespace:
-            yield sentences.NO_SUCH_NAMESPACE.at(("metadata", "namespace"), namespace=namespace)
+            if written.metadata.get("namespace"):
+                field = ("metadata", "namespace")
+                yield sentences.NO_NAMESPACE_OF_OBJECT.at(field, namespace=namespace)
+            else:
+                yield sentences.NO_SUCH_NAMESPACE.at((), namespace=namespace)
         case _:
             yield kube_sentences.REFUSED.at((), message=str(error))

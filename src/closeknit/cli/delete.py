@@ -124,7 +124,7 @@ def _targets(
         if resource is None:
             results.append(each.problem(unserved(each, resources, cluster)))
         elif not each.name:
-            results.append(each.problem(sentences.UNNAMED_OBJECT.at(_NAME)))
+            results.append(each.problem(kube_sentences.UNNAMED_OBJECT.at(_NAME)))
         else:
             targets.append(_Target(resource, each.name, namespace_of(each, resource, usual), each))
     return targets

@@ -13,7 +13,9 @@ import typer
 
 from closeknit.cli import clusters, manifests, options
 from closeknit.cli.clusters import AskedCluster
+from closeknit.cli.exits import refusing_invalid
 from closeknit.cli.resource_names import label, resource_named, resources_named
+from closeknit.cli.scheduler_names import OPTION, SchedulerNames, schedulers_named
 from closeknit.cli.tables import TablePrinter
 from closeknit.cli.workloads import WORKLOADS, show
 from closeknit.hub.nearest import nearest
@@ -67,6 +69,7 @@ def get(
     watch: Annotated[
         bool, typer.Option("-w", "--watch", help="Go on with every change, until Ctrl-C.")
     ] = False,
+    scheduler_names: SchedulerNames = [],  # noqa: B006 (Typer copies it)
     context: options.Context = "",
     kubeconfig: options.Kubeconfig = "",
 ) -> None:
@@ -82,7 +85,10 @@ def get(
         labels=tuple(filter(None, columns.split(","))),
         output=output,
         watch=watch,
+        schedulers=tuple(scheduler_names),
     )
+    with refusing_invalid():
+        view.check()
     clusters.ask(context, kubeconfig, view.shown)
 
 
@@ -98,13 +104,36 @@ class View:
     labels: tuple[str, ...]
     output: Output
     watch: bool
+    schedulers: tuple[str, ...]
+
+    @property
+    def of_all_families(self) -> bool:
+        """Whether it is our own table of workloads, and not a kind that the server prints."""
+        return self.kind == WORKLOADS and self.output in (Output.TABLE, Output.WIDE)
+
+    def check(self) -> None:
+        """Refuse options that would have no effect, and names that no scheduler has."""
+        schedulers_named(self.schedulers)
+        if self.of_all_families:
+            wrong = sentences.NOT_FOR_ALL_FAMILIES
+            given = {"-l": self.selector, "-L": self.labels}
+        else:
+            wrong = sentences.ONLY_FOR_ALL_FAMILIES
+            given = {OPTION: self.schedulers}
+        problems = [wrong.at((Verbatim(option),)) for option, value in given.items() if value]
+        if problems:
+            raise InvalidError(problems)
 
     async def shown(self, cluster: AskedCluster) -> None:
         """Print it."""
-        if self.kind == WORKLOADS and self.output in (Output.TABLE, Output.WIDE):
-            within = self.namespace or cluster.namespace
+        if self.of_all_families:
             await show(
-                cluster, namespace=within, name=self.name, everywhere=self.everywhere, watch=self.watch
+                cluster,
+                namespace=self.namespace or cluster.namespace,
+                name=self.name,
+                everywhere=self.everywhere,
+                watch=self.watch,
+                schedulers=schedulers_named(self.schedulers),
             )
             return
         served = await cluster.api.resources()

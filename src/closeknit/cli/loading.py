@@ -11,6 +11,7 @@ from pathlib import Path
 from closeknit.cli import clusters, live
 from closeknit.cli.templates import values_of, with_templates_filled
 from closeknit.dialects import KINDS, Kind, Reading, Served, Source, read
+from closeknit.dialects.text.documents import LARGEST
 from closeknit.hub.keys import Key
 from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Verbatim
@@ -118,7 +119,7 @@ def _named(files: Sequence[str]) -> Iterator[Source]:
         raise InvalidError(found)
     yield from contents
     if standard_input:
-        yield Source("<stdin>", sys.stdin.buffer.read())
+        yield Source("<stdin>", sys.stdin.buffer.read(LARGEST + 1))
 
 
 def _files(name: str, found: list[Problem]) -> Iterator[Path]:
@@ -139,7 +140,9 @@ def _files(name: str, found: list[Problem]) -> Iterator[Path]:
 
 def _content(name: str, found: list[Problem]) -> Iterator[bytes]:
     try:
-        yield Path(name).read_bytes()
+        # What has no end, such as a device, is refused as too large and not read for ever.
+        with Path(name).open("rb") as file:
+            yield file.read(LARGEST + 1)
     except FileNotFoundError:
         found.append(sentences.NO_SUCH_FILE.at((Verbatim(name),), remedy=_near(Path(name))))
     except OSError as error:

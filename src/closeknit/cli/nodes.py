@@ -141,9 +141,11 @@ def _usage(shape: str | None, drawn: str | None) -> Code:
     return sentences.NEITHER_SHAPE_NOR_DRAWING
 
 
-def from_shape(shape: str, prefix: str, topology: str | None, offered: Resources) -> Iterator[Manifest]:
+def from_shape(
+    shape: str, prefix: str, topology: str | None, offered: Resources, *, option: str = "--shape"
+) -> Iterator[Manifest]:
     """The manifests of a shape; raises ``InvalidError`` at once, and makes nodes one at a time."""
-    steps = shapes.parse(shape)
+    steps = shapes.parse(shape, option=option)
     made = shapes.topology(steps, topology or "", prefix)
     first = [manifests.topology(made)] if topology is not None else []
     return itertools.chain(first, map(manifests.node, shapes.nodes(steps, prefix, offered)))

@@ -18,6 +18,7 @@ from closeknit.cli import webhook
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import LogFormat, logger
 from closeknit.cli.map_process import serve_map
+from closeknit.cli.scheduler_names import OPTION, SchedulerNames, schedulers_named
 from closeknit.cli.working import (
     Controlling,
     External,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from closeknit.kube.port import KubernetesApi
     from closeknit.kube.rest import Access
     from closeknit.scheduler.instance import Instance
-    from closeknit.scheduler.settings import Settings
 
 _RETRY = 2.0
 """Seconds between two attempts to reach the API server at the start."""
@@ -57,14 +57,7 @@ def run(
         ),
     ] = "",
     context: Annotated[str, typer.Option(metavar="NAME", help="A context of the kubeconfig.")] = "",
-    scheduler_names: Annotated[
-        list[str],
-        typer.Option(
-            "--scheduler-name",
-            metavar="NAME",
-            help="Bind pods with this schedulerName. May repeat. Left out: closeknit and kai-scheduler.",
-        ),
-    ] = [],  # noqa: B006 (Typer copies it)
+    scheduler_names: SchedulerNames = [],  # noqa: B006 (Typer copies it)
     scheduler: Scheduling = True,
     controllers: Controlling = True,
     external: External = [],  # noqa: B006 (Typer copies it)
@@ -113,6 +106,7 @@ def run(
     it also reviews, for the API server, what is created and changed; every instance does.
     """
     from closeknit.kube.rest import ConfigurationError, load_access
+    from closeknit.scheduler.settings import Settings
 
     with refusing_invalid():
         try:
@@ -120,7 +114,9 @@ def run(
         except ConfigurationError as error:
             option = Verbatim("--context" if context else "--kubeconfig")
             raise InvalidError([sentences.NO_CLUSTER.at((option,), reason=str(error))]) from error
-        settings = _settings(scheduler_names, connections, dry_run=dry_run)
+        settings = Settings(
+            schedulers=schedulers_named(scheduler_names), connections=connections, dry_run=dry_run
+        )
         require_families(external)
         reviewing = webhook.Webhook(
             port=webhook_port,
@@ -156,27 +152,13 @@ def run(
     def beside() -> Iterator[Coroutine[Any, Any, None]]:
         if map_port is not None:
             chosen = ("--port", str(map_port), "--context", context, "--kubeconfig", kubeconfig)
-            yield serve_map(chosen, log)
+            named = (each for name in scheduler_names for each in (OPTION, name))
+            yield serve_map((*chosen, *named), log)
 
     work = _run(access, connections + _CONNECTIONS, workers, (health_host, health_port), beside)
     # Nearly everything that is made later is kept as well.
     gc.set_threshold(50_000, 20, 100)
     finish(asyncio.run(work))
-
-
-def _settings(names: list[str], connections: int, *, dry_run: bool) -> Settings:
-    from closeknit.dialects.lone_pods import SCHEDULERS
-    from closeknit.dialects.wire.registry import is_name
-    from closeknit.scheduler.settings import Settings
-
-    wrong = [
-        sentences.NO_SCHEDULER_NAME.at((Verbatim("--scheduler-name"),), name=name)
-        for name in names
-        if not is_name(name)
-    ]
-    if wrong:
-        raise InvalidError(wrong)
-    return Settings(schedulers=frozenset(names) or SCHEDULERS, connections=connections, dry_run=dry_run)
 
 
 async def _run(

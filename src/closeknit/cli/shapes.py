@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from closeknit.dialects.core.naming import is_label_key
 from closeknit.hub.nodes import Node
 from closeknit.hub.paths import Path, Verbatim
 from closeknit.hub.problems import InvalidError, Problem
@@ -15,7 +16,6 @@ from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.topology import HOSTNAME, Level, Topology
 
 HOST = "host"
-_SHAPE: Path = (Verbatim("--shape"),)
 MOST = 1_000_000
 """More nodes than any cluster has; a shape beyond is taken for a slip of the keyboard."""
 
@@ -33,29 +33,32 @@ class Step:
         return self.name.rpartition("/")[2]
 
 
-def parse(text: str) -> tuple[Step, ...]:
-    """Read ``zone=2,block=4,rack=8,host=16``; raises ``InvalidError`` with every problem."""
+def parse(text: str, *, option: str = "--shape") -> tuple[Step, ...]:
+    """Read ``zone=2,block=4,rack=8,host=16``; raises ``InvalidError`` with every problem of the option."""
+    where: Path = (Verbatim(option),)
     found: list[Problem] = []
     steps: list[Step] = []
     named: list[str] = []
     for part in text.split(","):
         name, equals, number = (piece.strip() for piece in part.partition("="))
         if not name or not equals:
-            found.append(sentences.NOT_A_LEVEL.at(_SHAPE, word=part))
+            found.append(sentences.NOT_A_LEVEL.at(where, word=part))
             continue
+        if not is_label_key(name):
+            found.append(sentences.NOT_A_LEVEL_NAME.at(where, level=name))
         if name in named:
-            found.append(sentences.LEVEL_NAMED_TWICE.at(_SHAPE, level=name))
+            found.append(sentences.LEVEL_NAMED_TWICE.at(where, level=name))
         named.append(name)
         if number.isascii() and number.isdigit() and len(number) <= 9 and int(number) > 0:
             steps.append(Step(name, int(number)))
         else:
-            found.append(sentences.NOT_A_NUMBER_OF.at(_SHAPE, number=number, level=name))
+            found.append(sentences.NOT_A_NUMBER_OF.at(where, number=number, level=name))
     if HOST in named[:-1]:
-        found.append(sentences.HOST_NOT_LAST.at(_SHAPE))
+        found.append(sentences.HOST_NOT_LAST.at(where))
     elif named and named[-1] != HOST:
-        found.append(sentences.NO_HOSTS.at(_SHAPE, level=named[-1]))
+        found.append(sentences.NO_HOSTS.at(where, level=named[-1]))
     if (total := math.prod(step.each for step in steps)) > MOST and not found:
-        found.append(sentences.TOO_MANY_NODES.at(_SHAPE, nodes=total, most=MOST))
+        found.append(sentences.TOO_MANY_NODES.at(where, nodes=total, most=MOST))
     if found:
         raise InvalidError(found)
     return tuple(steps)

@@ -49,13 +49,7 @@ def site_of(shape: str, cluster: str, topology: str, guesses: Guesses) -> Site:
     if shape and cluster:
         raise InvalidError([sentences.TWO_SITES.at()])
     if shape:
-        try:
-            steps = shapes.parse(shape)
-        except InvalidError as error:
-            # The same shape has another name elsewhere.
-            raise InvalidError(
-                each.moved(lambda _: (Verbatim("--nodes"),)) for each in error.problems
-            ) from error
+        steps = shapes.parse(shape, option="--nodes")
         offered = USUAL_OFFER + Resources({_GPU: guesses.gpus})
         made = shapes.topology(steps, "site", PREFIX)
         return Site.of(

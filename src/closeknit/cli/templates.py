@@ -12,6 +12,7 @@ from typing import Any
 
 from closeknit.cli import template_process
 from closeknit.dialects import Filled, Source, Template, Value, filled, templates_in, value_of
+from closeknit.dialects.text.documents import LARGEST
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
@@ -49,6 +50,9 @@ def _with(source: Source, text: str, outcomes: Sequence[tuple[Template, Filled]]
 
 def _text(source: Source) -> str:
     """The text of a file that may hold a template; empty for all others, which is most of them."""
+    if len(source.content) > LARGEST:
+        # Only the beginning was read, and whoever parses it refuses it.
+        return ""
     if b"workflow:" not in source.content or not any(
         mark in source.content for mark in (b"{{", b"{%", b"{#")
     ):

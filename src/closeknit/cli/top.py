@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from closeknit.cli import display, loading, occupancy, options
+from closeknit.cli.clusters import upper
 from closeknit.cli.display import Branch, Tone, branch
 from closeknit.cli.exits import ExitStatus, faulty, finish, refusing_invalid, tell
 from closeknit.cli.occupancy import Domain, Host
@@ -64,6 +65,8 @@ def top(
         sys.stdout.write(
             f"{outcome_json.text({'resource': counted_in, 'levels': [_json(each) for each in levels]})}\n"
         )
+    elif not reading.cluster.nodes:
+        sys.stdout.write(f"{upper(given.holders)} no Node, so that there is no room to show.\n")
     else:
         display.show(_shown(each, counted_in, None if everything else _ROWS) for each in levels)
     finish(ExitStatus.INVALID if faulty(reading) else ExitStatus.DONE)

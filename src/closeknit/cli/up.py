@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import os
+import shlex
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from closeknit.cli import options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
+from closeknit.cli.kubeconfig_file import CONTEXT, require_free, written
 from closeknit.cli.logs import logger
 from closeknit.cli.manifests import Manifest
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_drawing
@@ -42,6 +44,8 @@ from closeknit.scheduler.wording import counted, printable
 if TYPE_CHECKING:
     from closeknit.dialects.store.store import Entry
     from closeknit.kube.embedded.cluster import EmbeddedCluster
+    from closeknit.kube.embedded.http.server import Server
+    from closeknit.server.app import MapServer
 
 _SCHEDULERS = SCHEDULERS | {"default-scheduler"}
 """Whose pods are bound: there is no other scheduler here, and Kueue leaves pods to the usual one."""
@@ -50,8 +54,6 @@ _PREFIX = "topology/"
 _TOPOLOGY = "datacenter"
 OPERATOR = "system:serviceaccount:closeknit-system:closeknit"
 """Who the scheduler and the controllers are to the cluster; everybody else is an administrator."""
-CONTEXT = "closeknit"
-"""What the kubeconfig calls the cluster."""
 
 
 def up(
@@ -100,13 +102,16 @@ def up(
     each decision here. Nodes are stand-ins: pods that are bound to them count as running, and end after the
     seconds of their annotation closeknit.dev/run-seconds.
     """
+    from closeknit.kube.embedded.loading import kind_and_name
+
     with refusing_invalid():
-        given = [each.object for each in objects_in(files)]
+        written_in = objects_in(files)
+        given = [each.object for each in written_in]
         has_nodes = any(each.get("kind") == "Node" for each in given) or (
             state is not None and state.exists()
         )
         objects = [*_cluster_objects(nodes, drawn, has_nodes=has_nodes), *given]
-        _require_ours(kubeconfig)
+        require_free(kubeconfig)
         require_families(external)
         configured = operator_settings(operator_config)
 
@@ -123,29 +128,23 @@ def up(
         )
 
     managed = managed_families(external, controllers=controllers)
+    written_at = {id(each.object): each.origin for each in written_in}
+
+    def place(obj: Mapping[str, Any]) -> str:
+        origin = written_at.get(id(obj))
+        return f"{origin.source}:{origin.document}:{kind_and_name(obj)}" if origin else kind_and_name(obj)
+
     work = _serve(
         objects,
         state,
         kubeconfig,
         (port, map_port or 0),
         workers,
+        place=place,
         admission=lambda cluster: _admission(cluster, managed, configured),
         gang_api=gang_api or any(each.get("apiVersion") == POD_GROUPS.api_version for each in given),
     )
     finish(asyncio.run(work))
-
-
-def _require_ours(kubeconfig: Path) -> None:
-    """Refuse to write over somebody's own configuration."""
-    if not kubeconfig.exists():
-        return
-    try:
-        ours = json.loads(kubeconfig.read_bytes())["current-context"] == CONTEXT
-    except (OSError, ValueError, TypeError, KeyError):
-        ours = False
-    if not ours:
-        where = (Verbatim("--kubeconfig"),)
-        raise InvalidError([sentences.KUBECONFIG_OF_OTHERS.at(where, file=str(kubeconfig))])
 
 
 def _cluster_objects(shape: str | None, drawn: str | None, *, has_nodes: bool) -> Iterator[Manifest]:
@@ -157,7 +156,7 @@ def _cluster_objects(shape: str | None, drawn: str | None, *, has_nodes: bool) -
         made: Iterable[Manifest] = from_drawing(text, _PREFIX, None, _TOPOLOGY, USUAL_OFFER)
     elif shape is not None or not has_nodes:
         offered = USUAL_OFFER + Resources({"nvidia.com/gpu": 8})
-        made = from_shape(shape or _SAMPLE, _PREFIX, _TOPOLOGY, offered)
+        made = from_shape(shape or _SAMPLE, _PREFIX, _TOPOLOGY, offered, option="--nodes")
     else:
         made = ()
     for manifest in made:
@@ -173,6 +172,7 @@ async def _serve(
     ports: tuple[int, int],
     started: Callable[[EmbeddedCluster], Workers],
     *,
+    place: Callable[[Mapping[str, Any]], str],
     admission: Callable[[EmbeddedCluster], AbstractAsyncContextManager[None]],
     gang_api: bool = False,
 ) -> ExitStatus:
@@ -188,7 +188,8 @@ async def _serve(
         return ExitStatus.INVALID
     cluster = EmbeddedCluster(definitions, keeper=keeper, gang_api=gang_api)
     async with admission(cluster):
-        refused = await load(cluster, sorted(objects, key=lambda one: one.get("kind") not in DESCRIBING))
+        in_order = sorted(objects, key=lambda one: one.get("kind") not in DESCRIBING)
+        refused = await load(cluster, in_order, place=place)
         if refused:
             complain(refused)
             await cluster.close()
@@ -246,47 +247,58 @@ async def _listen(
         schedulers=_SCHEDULERS,
     )
     try:
-        await server.start()
-        await shown.server.start()
-        server.write_kubeconfig(kubeconfig)
-    except OSError as error:
-        complain([sentences.CANNOT_BE_SERVED.at(reason=str(error.strerror or error))])
-        await shown.server.stop()
-        await server.stop()
-        await cluster.close()
-        return ExitStatus.INVALID
-    try:
-        # Whoever reads that Ctrl-C ends it may press it at once.
-        told = told_to_stop()
-        greet(server.address, shown.server.address)
-        await working.run(told, [run_standins(own), shown.run()])
+        await _listening(server, "--port", ports[0])
+        await _listening(shown.server, "--map-port", ports[1])
+        with written(server, kubeconfig):
+            # Whoever reads that Ctrl-C ends it may press it at once.
+            told = told_to_stop()
+            greet(server.address, shown.server.address)
+            await working.run(told, [run_standins(own), shown.run()])
     except InvalidError as error:
         complain(error.problems)
         return ExitStatus.INVALID
     finally:
-        server.remove_kubeconfig(kubeconfig)
         await shown.server.stop()
         await server.stop()
         await cluster.close()
     return ExitStatus.DONE
 
 
+async def _listening(server: Server | MapServer, option: str, port: int) -> None:
+    """Start a server; a port that cannot be had is refused by the option that names it."""
+    try:
+        await server.start()
+    except OSError as error:
+        wrong = sentences.CANNOT_LISTEN
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise InvalidError([wrong.at((Verbatim(option),), port=port, reason=reason)]) from error
+
+
 def _greet(address: str, picture: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:
     number = sum(one.get("kind") == "Node" for one in objects)
-    file = printable(str(kubeconfig))
     lines = [
         f"An embedded Kubernetes cluster listens on {address}"
         + (f", with {counted(number, 'node')}." if number else "."),
         "Its state is in memory." if state is None else f"Its state is in {printable(str(state))}.",
         f"Its live map is on {picture}",
         "In another terminal:",
-        f"  export KUBECONFIG={file}",
-        "  closeknit topology --context closeknit",
-        "  closeknit apply -f examples/kai/",
-        "  closeknit get podgroups,pods -o wide",
-        "  closeknit describe podgroup sample1",
+        *(f"  {each}" for each in suggested(kubeconfig, Path("examples/kai"))),
         "kubectl works there too.",
         "Ctrl-C ends it.",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
+
+
+def suggested(kubeconfig: Path, examples: Path) -> Iterator[str]:
+    """Commands that work when they are pasted; those on the examples where there are any."""
+    yield f"export KUBECONFIG={printable(shlex.quote(str(kubeconfig.absolute())))}"
+    yield f"closeknit topology --context {CONTEXT}"
+    if examples.is_dir():
+        yield f"closeknit apply -f {examples}/"
+        yield "closeknit get podgroups,pods -o wide"
+        # Without its group, the kind would be ambiguous beside Kubernetes' own PodGroups.
+        yield "closeknit describe podgroup.scheduling.run.ai/sample1"
+    else:
+        yield "closeknit get nodes,pods -A"
+        yield "closeknit get workloads -A"

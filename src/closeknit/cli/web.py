@@ -12,6 +12,7 @@ import typer
 
 from closeknit.cli import clusters, options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
+from closeknit.cli.scheduler_names import SchedulerNames, schedulers_named
 from closeknit.cli.working import run_until, told_to_stop
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
@@ -41,6 +42,7 @@ def web(
         Path | None, typer.Option(metavar="FILE", help="A certificate in PEM, with --key, to speak TLS.")
     ] = None,
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate's private key.")] = None,
+    scheduler_names: SchedulerNames = [],  # noqa: B006 (Typer copies it)
     server_names: Annotated[
         list[str],
         typer.Option(
@@ -56,7 +58,12 @@ def web(
     with refusing_invalid():
         access = _access(host, token_file, frozenset(server_names), secure=certificate is not None)
         tls = _tls(certificate, key)
-    finish(clusters.ask(context, kubeconfig, lambda asked: _serve(asked, host, port, access, tls)))
+        schedulers = schedulers_named(scheduler_names)
+    finish(
+        clusters.ask(
+            context, kubeconfig, lambda asked: _serve(asked, host, port, access, tls, schedulers=schedulers)
+        )
+    )
 
 
 def _access(host: str, token_file: Path | None, names: frozenset[str], *, secure: bool) -> Access:
@@ -87,14 +94,22 @@ def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
 
 
 async def _serve(
-    asked: clusters.AskedCluster, host: str, port: int, access: Access, tls: ssl.SSLContext | None
+    asked: clusters.AskedCluster,
+    host: str,
+    port: int,
+    access: Access,
+    tls: ssl.SSLContext | None,
+    *,
+    schedulers: frozenset[str],
 ) -> ExitStatus:
     from closeknit.server.instance import MapInstance
 
     # Where the cluster cannot be reached, that is said before anything is served.
     await asked.api.version()
     dice = Random()  # noqa: S311 (it spreads calls in time, and guards nothing)
-    shown = MapInstance(asked.api, random=dice, host=host, port=port, access=access, tls=tls)
+    shown = MapInstance(
+        asked.api, random=dice, host=host, port=port, access=access, tls=tls, schedulers=schedulers
+    )
     try:
         await shown.server.start()
     except OSError as error:

@@ -34,14 +34,22 @@ _GATHER = 0.2
 _BAR = 8
 
 
-async def show(cluster: AskedCluster, *, namespace: str, name: str, everywhere: bool, watch: bool) -> None:
+async def show(
+    cluster: AskedCluster,
+    *,
+    namespace: str,
+    name: str,
+    everywhere: bool,
+    watch: bool,
+    schedulers: frozenset[str],
+) -> None:
     """Print the workloads of a namespace, or of all of them, and with ``watch`` every change until Ctrl-C."""
     from closeknit.dialects import DIALECTS
     from closeknit.live.following import kinds_read
     from closeknit.scheduler.cluster_state import ClusterState
     from closeknit.server.live_map import SHOWN_FAMILIES, LiveMap
 
-    live = LiveMap(ClusterState(SHOWN_FAMILIES), time=time.time)
+    live = LiveMap(ClusterState(SHOWN_FAMILIES, schedulers), time=time.time)
     table = _Table(live, namespace="" if everywhere else namespace, name=name, bars=sys.stdout.isatty())
     kinds = kinds_read(DIALECTS)
     if watch:

@@ -101,10 +101,16 @@ class TestApply:
             f"5:Widget w: apiVersion: {here} does not serve Widget of example.com/v1."
             " Install the definition of the kind first, or correct apiVersion and kind.",
             f"6:Pdo w: apiVersion: {here} does not serve Pdo of v1. Did you mean Pod?",
-            "7:metadata.name: The object has no name. Give it one.",
-            '8:Pod web: metadata.namespace: There is no namespace "taem".'
-            " Create it first, or name another one with -n.",
+            "7:metadata.name: The object has no name. Write one, as a string; generateName is not enough.",
+            '8:Pod web: metadata.namespace: There is no namespace "taem". Create it first, or write another one'
+            " here; -n counts only where an object names none.",
         ]
+
+    def test_a_namespace_of_the_command_line_that_is_not_there(self, served: Serving) -> None:
+        run = on(served, "apply", "-n", "taem", "-f", "-", stdin=CONFIG)
+
+        told = '<stdin>:1:ConfigMap settings: There is no namespace "taem".'
+        assert plain(run) == (2, "", f"{told} Create it first, or name another one with -n.\n")
 
     def test_fields_of_others_are_taken_over_only_when_told(self, served: Serving) -> None:
         body = yaml.safe_load(CONFIG.replace("fast", "slow"))

@@ -56,3 +56,10 @@ def test_a_directory_is_no_file_to_read_as_one(tmp_path: Path) -> None:
 
     with pytest.raises(InvalidError):
         list(sources_of([str(tmp_path)]))
+
+
+def test_no_more_is_read_than_a_source_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("closeknit.cli.loading.LARGEST", 10)
+
+    # One byte more tells who parses it that there is more.
+    assert [source.content for source in sources_of(["/dev/zero"])] == [bytes(11)]

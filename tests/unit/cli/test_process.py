@@ -46,9 +46,9 @@ sys.meta_path.insert(0, Told())
 """Says that it is ready in the middle of loading modules."""
 READING = """
 class Told:
-    def read(self):
+    def read(self, size=-1):
         ready()
-        return given.read()
+        return given.read(size)
 
 given, sys.stdin = sys.stdin.buffer, type("Stdin", (), {"buffer": Told()})
 """
@@ -160,3 +160,18 @@ def test_a_terminal_gets_trees() -> None:
     assert "PodGroup default/sample1: placed, 5 pods" in seen
     assert "├── subgroup-a: on one node: " in seen
     assert "└── " in seen
+
+
+def test_a_full_disk_is_told_in_one_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-c", "from closeknit.cli import main; main()", "nodes", "--shape", "host=1"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+            check=False,
+        )
+
+    told = "closeknit: Standard output is not complete: No space left on device.\n"
+    assert (run.returncode, run.stderr) == (1, told)

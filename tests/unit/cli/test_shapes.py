@@ -51,6 +51,15 @@ def test_a_level_with_a_slash_is_a_label_already() -> None:
             "rack=2,rack=2,host=2", ['Level "rack" is named twice. Name each level once.'], id="a level twice"
         ),
         pytest.param(
+            "<img onerror>=2,rack 1=2,host=2",
+            [
+                f'"{name}" is not a name of a level, because no node can have that label. Write letters, digits,'
+                " dashes, dots and underscores, with a letter or digit at both ends, such as rack."
+                for name in ("<img onerror>", "rack 1")
+            ],
+            id="names that are no labels",
+        ),
+        pytest.param(
             "rack=-1,host=1",
             ['"-1" is not a number of "rack". Write a whole number from 1 on.'],
             id="negative",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.unit.cli.running import Run
 
 
@@ -44,3 +46,11 @@ def test_a_resource_that_no_node_has_is_refused(cluster: str) -> None:
     assert found.err == (
         '--resource: No node has "nvidia.com/gpus". Did you mean "nvidia.com/gpu"? Allowed: "nvidia.com/gpu".\n'
     )
+
+
+def test_without_nodes_there_is_nothing_to_show(tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").write_text("")
+
+    run = Run("top", "-f", str(tmp_path / "empty.yaml"))
+
+    assert (run.status, run.out) == (0, "The files hold no Node, so that there is no room to show.\n")

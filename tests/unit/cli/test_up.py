@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from closeknit.cli.up import suggested
 from closeknit.kube.port import MergePatch
 from closeknit.kube.resources import NODES
 from closeknit.kube.rest import connect, load_access
@@ -54,13 +57,53 @@ async def labels(kubeconfig: Path, *, mark: str = "") -> dict[str, dict[str, str
 
 
 def test_a_kubeconfig_that_another_cluster_has_written_since_is_left_to_it(tmp_path: Path) -> None:
-    earlier = running(tmp_path, "--nodes", "rack=1,host=1")
-    with running(tmp_path, "--nodes", "rack=2,host=3") as (_, kubeconfig):
-        written = kubeconfig.read_bytes()
-        with earlier:
-            kubeconfig.write_bytes(written)
+    with running(tmp_path, "--nodes", "host=1") as (_, kubeconfig):
+        kubeconfig.unlink()
+        kubeconfig.write_text("that of another")
+
+    assert kubeconfig.read_text() == "that of another"
+
+
+def test_a_second_one_leaves_the_kubeconfig_to_the_first_and_says_who_that_is(tmp_path: Path) -> None:
+    with running(tmp_path, "--nodes", "rack=2,host=3") as (said, kubeconfig):
+        second = Run("up", "--nodes", "host=1", "--kubeconfig", str(kubeconfig))
 
         assert len(asyncio.run(labels(kubeconfig))) == 6
+        cluster = json.loads(kubeconfig.read_bytes())["clusters"][0]["cluster"]
+    assert (second.status, second.out) == (2, "")
+    process = cluster["extensions"][0]["extension"]["pid"]
+    assert second.err == (
+        f"--kubeconfig: {kubeconfig} belongs to the cluster that process {process} serves on"
+        f" {cluster['server']}. Use that cluster, or end the process first, or name another file for a second"
+        " one, such as --kubeconfig second.kubeconfig.\n"
+    )
+    assert cluster["server"] in said
+
+
+def test_what_it_suggests_works_when_pasted_beside_kubernetes_own_pod_groups_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    with running(folder, "--gang-api") as (said, kubeconfig):
+        commands = [shlex.split(line) for line in said.splitlines() if line.startswith("  ")]
+        exported = commands.pop(0)
+        assert exported == ["export", f"KUBECONFIG={kubeconfig}"]
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        told = [Run(*words) for program, *words in commands if program == "closeknit"]
+
+    assert [each.status for each in told] == [0, 0, 0, 0]
+    assert told[-1].out.startswith("Name:        sample1\n")
+
+
+def test_examples_are_suggested_where_there_are_some(tmp_path: Path) -> None:
+    none = list(suggested(tmp_path / "kubeconfig", tmp_path / "examples"))
+    (tmp_path / "examples").mkdir()
+    some = list(suggested(tmp_path / "kubeconfig", tmp_path / "examples"))
+
+    assert none[:2] == some[:2]
+    assert none[2:] == ["closeknit get nodes,pods -A", "closeknit get workloads -A"]
+    assert some[2] == f"closeknit apply -f {tmp_path}/examples/"
 
 
 def test_files_with_nodes_are_the_whole_cluster(tmp_path: Path) -> None:
@@ -102,6 +145,8 @@ def test_a_state_file_is_gone_on_from(tmp_path: Path) -> None:
     assert set(first) == {"x1", "x2", "x3", "x4", "x5"}
     assert second == first
     assert second["x1"]["marked"] == "yes"
+    # It may hold Secrets.
+    assert stat.S_IMODE(Path(state).stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize(
@@ -113,12 +158,17 @@ def test_a_state_file_is_gone_on_from(tmp_path: Path) -> None:
             "--nodes and --drawing are both given",
             id="two ways to say it",
         ),
-        pytest.param(["--nodes", "rack=two"], "", "two", id="a shape that is none"),
+        pytest.param(
+            ["--nodes", "rack=two"],
+            "",
+            '--nodes: "two" is not a number of "rack".',
+            id="a shape that is none",
+        ),
         pytest.param(["-f", "FILE"], "a: b", "it has no kind", id="a file that holds no object"),
         pytest.param(
             ["-f", "FILE"],
             "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: []}}",
-            'Pod/p: Pod "p" is invalid: spec.containers: Required value',
+            'file.yaml:1:Pod/p: Pod "p" is invalid: spec.containers: Required value',
             id="an object that the cluster refuses",
         ),
         pytest.param(
@@ -126,6 +176,12 @@ def test_a_state_file_is_gone_on_from(tmp_path: Path) -> None:
             "{apiVersion: a.b/v1, kind: Unheard, metadata: {name: p}}",
             "does not serve a.b/v1",
             id="a kind that is not served",
+        ),
+        pytest.param(
+            ["-f", "FILE"],
+            "{apiVersion: v1, kind: Pod}",
+            "file.yaml:1:Pod/: metadata.name: The object has no name. Write one, as a string; generateName is not enough.",
+            id="an object without metadata",
         ),
         pytest.param(
             ["--state", "FILE"],
@@ -136,6 +192,27 @@ def test_a_state_file_is_gone_on_from(tmp_path: Path) -> None:
         pytest.param(
             ["--kubeconfig", "FILE"], "somebody's own", "is left alone", id="a kubeconfig of somebody's own"
         ),
+        pytest.param(
+            ["--kubeconfig", "."], "", "--kubeconfig: . cannot be read: Is a directory", id="a folder"
+        ),
+        pytest.param(
+            ["--kubeconfig", "no-such-folder/kubeconfig"],
+            "",
+            "--kubeconfig: no-such-folder/kubeconfig cannot be written: No such file or directory. Name a file",
+            id="a kubeconfig that cannot be written",
+        ),
+        pytest.param(
+            ["--port", "TAKEN"],
+            "",
+            "--port: Port TAKEN cannot be listened on: Address already in use. Name another one, or 0",
+            id="a port in use",
+        ),
+        pytest.param(
+            ["--map-port", "TAKEN"],
+            "",
+            "--map-port: Port TAKEN cannot be listened on: Address already in use.",
+            id="a port of the map in use",
+        ),
     ],
 )
 def test_what_cannot_be_served_is_said(
@@ -143,13 +220,15 @@ def test_what_cannot_be_served_is_said(
 ) -> None:
     file = tmp_path / "file.yaml"
     file.write_text(content)
-    named = [str(file) if one == "FILE" else one for one in arguments]
     own = [] if "--kubeconfig" in arguments else ["--kubeconfig", str(tmp_path / "kubeconfig")]
 
-    run = Run("up", *named, *own)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        stands_for = {"FILE": str(file), "TAKEN": port}
+        run = Run("up", *(stands_for.get(one, one) for one in arguments), *own)
 
     assert run.status == 2
-    assert message in run.err
+    assert message.replace("TAKEN", port) in run.err
     assert file.read_text() == content
 
 

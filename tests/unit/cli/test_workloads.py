@@ -99,6 +99,70 @@ def test_a_watch_tells_what_changes(served: Serving) -> None:
     assert later.split()[:5] == ["PodGroup", "waits", "0", "pending", "1/2"]
 
 
+@pytest.mark.parametrize(
+    ("options", "listed"),
+    [
+        pytest.param([], ["runs", "waits"], id="a single pod that names another scheduler is not ours"),
+        pytest.param(
+            ["--scheduler-name", "nightly"], ["alone"], id="unless that is the one that Closeknit is"
+        ),
+        pytest.param(
+            ["--scheduler-name", "nightly", "--scheduler-name", "kai-scheduler"],
+            ["alone", "waits"],
+            id="or one of those",
+        ),
+    ],
+)
+def test_single_pods_are_workloads_where_they_name_our_scheduler(
+    served: Serving, options: list[str], listed: list[str]
+) -> None:
+    alone = pod("alone", "")
+    alone["metadata"]["annotations"] = {}
+    alone["spec"]["schedulerName"] = "nightly"
+    served.load([alone])
+
+    found = on(served, "get", "workloads", *options)
+
+    assert found.status == 0
+    names = [line.split()[1] for line in found.out.splitlines()[1:]]
+    assert [name for name in names if name in listed] == listed
+    assert ("alone" in names) is ("alone" in listed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(
+            ["workloads", "--scheduler-name", "No Name"],
+            '--scheduler-name: "No Name" is no name that a pod\'s schedulerName could have. Write lower-case'
+            " letters, digits, dashes and dots.\n",
+            id="a scheduler that no pod can name",
+        ),
+        pytest.param(
+            ["pods", "--scheduler-name", "nightly"],
+            "--scheduler-name: It tells which single pods closeknit get workloads lists as a table, and has no"
+            " effect here. Leave it out.\n",
+            id="a scheduler where none is asked for",
+        ),
+        pytest.param(
+            ["workloads", "-l", "app=web", "-L", "app"],
+            "".join(
+                f"{option}: The table of closeknit get workloads has no labels of objects. Leave it out, or name"
+                " a kind, such as podgroups.\n"
+                for option in ("-l", "-L")
+            ),
+            id="labels of workloads",
+        ),
+    ],
+)
+def test_options_that_would_have_no_effect_are_refused(
+    served: Serving, arguments: list[str], message: str
+) -> None:
+    found = on(served, "get", *arguments)
+
+    assert (found.status, found.out, found.err) == (2, "", message)
+
+
 EXAMPLES = Path(__file__).parents[3] / "examples" / "kueue"
 
 

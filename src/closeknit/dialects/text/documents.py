@@ -68,7 +68,7 @@ def _of_own_format(content: Plain, problem: Problem) -> Problem:
 
 def _text(content: bytes) -> str | Problem:
     if len(content) > LARGEST:
-        return sentences.FILE_TOO_LARGE.at((), bytes=len(content), most=LARGEST)
+        return sentences.FILE_TOO_LARGE.at((), most=LARGEST)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

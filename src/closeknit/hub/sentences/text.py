@@ -5,7 +5,7 @@ from __future__ import annotations
 from closeknit.hub.problems import Code
 
 # fmt: off
-FILE_TOO_LARGE = Code("file-too-large", "There are {bytes} bytes here. At most {most} are read; split the file.")
+FILE_TOO_LARGE = Code("file-too-large", "There are more than {most} bytes here, and no more are read of one file. Split it.")
 NOT_UTF8 = Code("not-utf8", "The byte {byte:raw} is not UTF-8. Save the file as UTF-8.")
 UNPRINTABLE = Code("unprintable", "The character {character:raw} is not allowed. Remove it.")
 

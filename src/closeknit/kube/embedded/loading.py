@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from closeknit.hub.paths import Verbatim
@@ -17,25 +17,43 @@ MANAGER: Final = "closeknit-up"
 _FIRST: Final = {"Namespace": 0, "CustomResourceDefinition": 0, "PriorityClass": 1, "Node": 1}
 
 
-async def load(cluster: EmbeddedCluster, objects: Iterable[Mapping[str, Any]]) -> list[Problem]:
+def kind_and_name(obj: Mapping[str, Any]) -> str:
+    """What an object is called, as far as it says so."""
+    return f"{obj.get('kind')}/{_name(obj)}"
+
+
+async def load(
+    cluster: EmbeddedCluster,
+    objects: Iterable[Mapping[str, Any]],
+    *,
+    place: Callable[[Mapping[str, Any]], str] = kind_and_name,
+) -> list[Problem]:
     """Apply objects, those that others need first, and make the namespaces that they name.
 
-    What was refused is returned, each with the object's kind and name; the others are there.
+    What was refused is returned, each with the object's place, its kind and name; the others are there.
     """
     problems: list[Problem] = []
     for obj in sorted(objects, key=lambda one: _FIRST.get(str(one.get("kind")), 2)):
-        meta = obj.get("metadata")
-        name = str(meta.get("name", "")) if isinstance(meta, Mapping) else ""
-        where = (Verbatim(f"{obj.get('kind')}/{name}"),)
+        name, where = _name(obj), (Verbatim(place(obj)),)
         kind = cluster.core.kinds.of_object(str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
         if kind is None:
             problems.append(sentences.UNSERVED_KIND.at(where, version=str(obj.get("apiVersion"))))
+            continue
+        if not name:
+            field = Verbatim(f"{place(obj)}: metadata.name")
+            problems.append(sentences.UNNAMED_OBJECT.at((field,)))
             continue
         try:
             await _apply(cluster, obj, name)
         except ApiError as error:
             problems.append(sentences.REFUSED.at(where, message=str(error)))
     return problems
+
+
+def _name(obj: Mapping[str, Any]) -> str:
+    meta = obj.get("metadata")
+    name = meta.get("name") if isinstance(meta, Mapping) else None
+    return name if isinstance(name, str) else ""
 
 
 async def _apply(cluster: EmbeddedCluster, obj: Mapping[str, Any], name: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -130,6 +131,9 @@ def _not_kept(path: Path, problem: sqlite3.Error) -> InternalServerError:
 
 def _opened(path: Path) -> sqlite3.Connection:
     try:
+        # It may hold Secrets; what SQLite keeps beside it gets the same permissions.
+        with suppress(OSError):
+            path.touch(mode=0o600, exist_ok=False)
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2)
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = WAL")

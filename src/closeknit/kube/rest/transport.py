@@ -8,7 +8,9 @@ knows whether it was carried out. Everything else is the caller's to decide.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import ssl
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
@@ -275,6 +277,15 @@ def _unavailable(request: Request, connection: Connection, error: Exception) -> 
 
 
 def _said(error: Exception) -> str:
+    # What the library adds to the system's own words is how its own objects look.
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        error = error.certificate_error
+    elif isinstance(error, aiohttp.ClientConnectorError):
+        error = error.os_error
+        if not isinstance(error, ssl.SSLError):
+            # A name that cannot be resolved has a number of another table, below zero.
+            number = error.errno or 0
+            return os.strerror(number) if number > 0 else str(error.strerror)
     return " ".join(str(error).split()) or type(error).__name__
 
 

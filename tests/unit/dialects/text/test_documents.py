@@ -128,7 +128,7 @@ def test_a_file_that_is_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(documents, "LARGEST", 10)
 
     assert problems("a: 1234567\n") == [
-        "f:0:-: There are 11 bytes here. At most 10 are read; split the file."
+        "f:0:-: There are more than 10 bytes here, and no more are read of one file. Split it."
     ]
     assert contents("a: 123456\n") == [{"a": 123456}]
 

@@ -98,7 +98,14 @@ class Server:
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [
-                {"name": name, "cluster": {"server": self.address, "certificate-authority-data": trusted}}
+                {
+                    "name": name,
+                    "cluster": {
+                        "server": self.address,
+                        "certificate-authority-data": trusted,
+                        "extensions": [{"name": "closeknit.dev/process", "extension": {"pid": os.getpid()}}],
+                    },
+                }
             ],
             "users": [{"name": name, "user": {"token": self.token}}],
             "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
