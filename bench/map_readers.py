@@ -28,6 +28,7 @@ from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 
 import aiohttp
+import msgspec
 
 from bench.e2e import shapes
 from bench.e2e.bed import (
@@ -53,6 +54,14 @@ from closeknit.testing.control_plane import ControlPlane, GoMissingError, contro
 _NODES, _GANGS, _PODS, _GPUS, _ROUNDS = 1_000, 1_000, 4, 2, 3
 _PATIENCE = 300.0
 _MAP = f"from closeknit.cli import main, map_process; map_process.step_back({NICENESS}); main()"
+
+
+class _Seen(msgspec.Struct):
+    """Of the map, what a reader needs to go on from it."""
+
+    generation: int
+    version: int
+    topology: str
 
 
 @asynccontextmanager
@@ -95,8 +104,8 @@ def _read(address: str, readers: int, listening: Synchronized[int], updates: Syn
 
     async def reader(session: aiohttp.ClientSession) -> None:
         async with session.get(f"{address}api/v1/map") as answer:
-            seen = await answer.json()
-        query = f"generation={seen['generation']}&version={seen['version']}&topology={seen['topology']}"
+            seen = msgspec.json.decode(await answer.read(), type=_Seen)
+        query = f"generation={seen.generation}&version={seen.version}&topology={seen.topology}"
         async with session.get(f"{address}api/v1/events?{query}") as events:
             listening.value += 1
             async for chunk in events.content.iter_any():
