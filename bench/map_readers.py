@@ -6,7 +6,9 @@ starts. Their PodGroups are then created at this rate, or, with a rate of 0, wer
 scheduler binds as fast as it can. What is measured is how many pods it binds in a second, from the first
 binding to the last, how long gangs wait, and how much of the processor the scheduler uses. Rounds without a
 map take turns with rounds with the map of ``closeknit run --map-port`` and readers of its server-sent events.
-Readers are in a process of their own with the lowest priority, since browsers are on other machines.
+Readers are in a process that runs only where nobody else wants the processor, since browsers are on other
+machines; every update reaches every one of them. After each round it is said how much of the processor every
+program used while pods were bound.
 """
 
 from __future__ import annotations
@@ -26,11 +28,24 @@ from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 
 import aiohttp
+import msgspec
 
 from bench.e2e import shapes
-from bench.e2e.bed import Bound, bindings, check_gangs, clear, create, prepare, quiet, running, scheduler
+from bench.e2e.bed import (
+    Bound,
+    Scheduler,
+    bindings,
+    check_gangs,
+    clear,
+    create,
+    prepare,
+    processor_seconds,
+    quiet,
+    running,
+    scheduler,
+)
 from bench.kube.work import WORKERS
-from closeknit.cli.map_process import NICENESS
+from closeknit.cli.map_process import NICENESS, step_back
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import PODS
 from closeknit.kube.rest import connect, load_access
@@ -38,19 +53,26 @@ from closeknit.testing.control_plane import ControlPlane, GoMissingError, contro
 
 _NODES, _GANGS, _PODS, _GPUS, _ROUNDS = 1_000, 1_000, 4, 2, 3
 _PATIENCE = 300.0
+_MAP = f"from closeknit.cli import main, map_process; map_process.step_back({NICENESS}); main()"
+
+
+class _Seen(msgspec.Struct):
+    """Of the map, what a reader needs to go on from it."""
+
+    generation: int
+    version: int
+    topology: str
 
 
 @asynccontextmanager
-async def _map(plane: ControlPlane, log: Path) -> AsyncIterator[str]:
-    """The address of a map that is served as beside a scheduler."""
-    program = str(Path(sys.executable).with_name("closeknit"))
-    async with running((program, "web", f"--kubeconfig={plane.kubeconfig}", "--port=0"), log) as started:
-        os.setpriority(os.PRIO_PROCESS, started.process.pid, NICENESS)
+async def _map(plane: ControlPlane, log: Path) -> AsyncIterator[tuple[str, Scheduler]]:
+    """The address of a map that is served as beside a scheduler, and its process."""
+    command = (sys.executable, "-c", _MAP, "web", f"--kubeconfig={plane.kubeconfig}", "--port=0")
+    async with running(command, log) as started:
         async with asyncio.timeout(_PATIENCE):
             while (found := _address(log)) is None:  # noqa: ASYNC110 (another process writes it)
                 await asyncio.sleep(0.1)
-        yield found
-        print(f"  the map used {started.processor_seconds():.1f} s of processor", flush=True)
+        yield found, started
 
 
 def _address(log: Path) -> str | None:
@@ -76,12 +98,14 @@ async def _readers(address: str, number: int) -> AsyncIterator[Synchronized[int]
 
 
 def _read(address: str, readers: int, listening: Synchronized[int], updates: Synchronized[int]) -> None:
-    os.nice(19)
+    step_back(19)
+    if hasattr(os, "SCHED_IDLE"):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
     async def reader(session: aiohttp.ClientSession) -> None:
         async with session.get(f"{address}api/v1/map") as answer:
-            seen = await answer.json()
-        query = f"generation={seen['generation']}&version={seen['version']}&topology={seen['topology']}"
+            seen = msgspec.json.decode(await answer.read(), type=_Seen)
+        query = f"generation={seen.generation}&version={seen.version}&topology={seen.topology}"
         async with session.get(f"{address}api/v1/events?{query}") as events:
             listening.value += 1
             async for chunk in events.content.iter_any():
@@ -107,13 +131,17 @@ async def _round(plane: ControlPlane, api: KubernetesApi, folder: Path, readers:
     await create(api, (part for part in parts if not rate or part[0] is PODS))
     async with AsyncExitStack() as stack:
         bound = await stack.enter_async_context(bindings(api, "readers"))
-        updates = None
+        updates, shown = None, None
         if readers:
-            address = await stack.enter_async_context(_map(plane, folder / "map.log"))
+            address, shown = await stack.enter_async_context(_map(plane, folder / "map.log"))
             updates = await stack.enter_async_context(_readers(address, readers))
         started = await stack.enter_async_context(scheduler(plane.kubeconfig, folder / "scheduler.log"))
-        asked = await _ask(api, bound, names, rate) if rate else {}
+        if rate:
+            await _begin(api, bound, names[0])
+        before = _used(plane, started, shown)
+        asked = await _ask(api, names[1:], rate) if rate else {}
         await bound.until(_GANGS * _PODS, _PATIENCE)
+        after = _used(plane, started, shown)
         seconds = max(bound.at.values()) - min(bound.at.values())
         reached, received = len(bound.at) / seconds, updates.value if updates is not None else 0
         told = f"{readers:>4} readers: {reached:.0f} pods/s"
@@ -122,29 +150,38 @@ async def _round(plane: ControlPlane, api: KubernetesApi, folder: Path, readers:
             told += (
                 f", gangs waited {statistics.median(waits):.2f} s, p99 {waits[len(waits) * 99 // 100]:.2f}"
             )
-        used = started.processor_seconds()
-        print(
-            f"{told}; the scheduler used {used:.1f} s of processor; {received:,} updates received", flush=True
-        )
+        used = ", ".join(f"{name} {after[name] - before[name]:.1f}" for name in after)
+        told += f"; {received:,} updates received\n      seconds of processor: {used}"
+        if shown is not None:
+            told += f" (before that {before['map']:.1f})"
+        print(told, flush=True)
     check_gangs(bound.nodes, _GPUS)
     await clear(api)
     await quiet(plane)
     return reached
 
 
-async def _ask(api: KubernetesApi, bound: Bound, names: Sequence[str], rate: float) -> dict[str, float]:
-    """Create the PodGroups whose pods are there, so many pods a second; when each was created.
+def _used(plane: ControlPlane, started: Scheduler, shown: Scheduler | None) -> dict[str, float]:
+    """What every program has used of the processor so far; the map last, whose total tells of its start."""
+    used = processor_seconds(plane)
+    del used["closeknit"]
+    used["scheduler"] = started.processor_seconds()
+    return used | ({"map": shown.processor_seconds()} if shown is not None else {})
 
-    The first one comes alone, so that a scheduler that is starting does not count.
-    """
-    first, *others = names
+
+async def _begin(api: KubernetesApi, bound: Bound, first: str) -> None:
+    """Have one gang bound alone, so that a scheduler that is starting does not count."""
     await api.create(shapes.POD_GROUPS, shapes.pod_group(first, _PODS))
     await bound.until(_PODS, _PATIENCE)
     bound.at.update(dict.fromkeys(bound.at, time.perf_counter()))
+
+
+async def _ask(api: KubernetesApi, names: Sequence[str], rate: float) -> dict[str, float]:
+    """Create the PodGroups whose pods are there, so many pods a second; when each was created."""
     asked: dict[str, float] = {}
     begun = time.perf_counter()
     async with asyncio.TaskGroup() as tasks:
-        for number, name in enumerate(others):
+        for number, name in enumerate(names):
             await asyncio.sleep(max(begun + number * _PODS / rate - time.perf_counter(), 0.0))
             asked[name] = time.perf_counter()
             tasks.create_task(api.create(shapes.POD_GROUPS, shapes.pod_group(name, _PODS)))

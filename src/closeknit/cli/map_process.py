@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from closeknit.live.log import Log
 
 NICENESS = 15
-"""How far behind the scheduler it stands where the processor is short; a map may be late."""
+"""How far behind others it stands where the processor is short: it keeps a thirtieth, and may be late."""
+_AUTOGROUP = Path("/proc/self/autogroup")
 _REST = 5.0
 """Seconds before a map that has ended is started again."""
 _GOODBYE = 5.0
@@ -24,12 +28,12 @@ async def serve_map(options: Sequence[str], log: Log) -> None:
 
     What it complains about is seen where the complaints of this process are.
     """
-    command = (sys.executable, "-c", "from closeknit.cli import main; main()", "web", *options)
+    command = (sys.executable, "-c", "from closeknit.cli.map_process import main; main()", "web", *options)
     while True:
-        process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
         try:
-            with suppress(ProcessLookupError):
-                os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
             assert process.stdout is not None
             if first := await process.stdout.readline():
                 sys.stdout.write(first.decode())
@@ -51,3 +55,36 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         process.kill()
         await process.wait()
+
+
+def main() -> None:
+    """Run ``closeknit`` with the arguments of this process, behind all others, until its stdin ends."""
+    step_back(NICENESS)
+    # It has a session of its own, so nothing else tells it that the process that started it was killed.
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    from closeknit.cli import main as closeknit
+
+    closeknit()
+
+
+def _end_with_stdin() -> None:
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def step_back(niceness: int) -> None:
+    """Let this process stand behind all others of the machine, and not only behind those of its session.
+
+    Where Linux groups processes by session, it divides the processor between sessions first, and looks at the
+    niceness of a process within its own only. So this one gets a session of its own, which is as nice.
+    """
+    os.setpriority(os.PRIO_PROCESS, 0, niceness)
+    # What it does not have, or who leads a session already, is as nice as it can be.
+    with suppress(OSError):
+        os.setsid()
+        _AUTOGROUP.write_text(str(niceness), encoding="ascii")
+    if hasattr(os, "SCHED_BATCH"):
+        # Nobody who runs is interrupted because this process wakes up.
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

@@ -63,6 +63,8 @@ class Route:
     method: str = "GET"
     costly: bool = False
     """Whether the engine is asked, so that nobody may ask often."""
+    shared: bool = False
+    """Whether every browser asks for it, and the version of the map and the topology determine the answer."""
 
 
 def checked(parameters: Iterable[Parameter], query: Mapping[str, str]) -> dict[str, str]:
@@ -97,6 +99,7 @@ ROUTES = (
         sends=MapDocument,
         says="All that the map shows, large lists as columns.",
         parameters=(TOPOLOGY,),
+        shared=True,
     ),
     Route(
         path="/timeline",
@@ -104,6 +107,7 @@ ROUTES = (
         sends=Timeline,
         says="What workloads took and gave back lately, oldest first.",
         parameters=(TOPOLOGY,),
+        shared=True,
     ),
     Route(
         path="/topology",
