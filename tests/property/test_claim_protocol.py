@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from closeknit.dialects.core.devices import GROUP
-from closeknit.dialects.core.kinds import KINDS
 from closeknit.dialects.core.reserving import FINALIZER, Reservation, letting_go, reserving
 from closeknit.hub.keys import Key
 from closeknit.scheduler.answers import Answer
@@ -23,7 +22,6 @@ from tests.filters.claims import claim, device, device_class, request, resource_
 from tests.property.test_commit_protocol import NAMES, NODES, Model, explore
 from tests.unit.scheduler.objects import pod
 
-KIND = next(each for each in KINDS if each.kind == "ResourceClaim")
 HOST = "kubernetes.io/hostname"
 CLAIM_OF = {name: f"c{name}" for name in NAMES}
 
@@ -38,6 +36,11 @@ class PreparingModel(Model):
     versions: dict[int, int] = field(default_factory=dict)
     """By call that comes late, the version of the object that it names."""
     telling_at_once: bool = False
+
+    def copy(self) -> Self:
+        made = super().copy()
+        made.claims, made.versions = deepcopy(self.claims), dict(self.versions)
+        return made
 
     def written(self, call: Prepare | Undo) -> dict[str, Any]:
         """The object into which a call writes."""
@@ -160,14 +163,8 @@ class ClaimModel(PreparingModel):
             self._protect(self.written(call))
         super()._late(i)
 
-    def _tell(self, key: Key) -> None:
-        if key.kind != "ResourceClaim":
-            super()._tell(key)
-            return
-        del self.untold[key]
-        told = deepcopy(self.claims[key.name])
-        self.core.state.heard(KIND, told["apiVersion"], key, told)
-        self.turn()
+    def stored(self, key: Key) -> dict[str, Any] | None:
+        return deepcopy(self.claims[key.name]) if key.kind == "ResourceClaim" else super().stored(key)
 
     def _delete_pod(self, name: str) -> None:
         """With what the resource claim controller does then."""

@@ -2,16 +2,16 @@
 
 The scheduler's own core runs against a model of an API server in which every step is a choice: which call is
 carried out next, which answer arrives, which change is told, and whether something goes wrong. All choices are
-tried, by running each sequence from the start; states that were seen before are not followed again.
+tried; states that were seen before are not followed again. A core cannot be copied, so it is made anew for every
+sequence of news that a scheduler can be told, and serves all moments at which it was told just that.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from random import Random
-from typing import Any
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import pytest
 
@@ -20,9 +20,8 @@ from closeknit.scheduler.answers import Answer
 from closeknit.scheduler.commit import Answered, Bind, Call, Evict, Look
 from closeknit.scheduler.core import Core
 from closeknit.scheduler.preparations import Prepare, Undo
-from closeknit.scheduler.reporter import Silence
-from closeknit.scheduler.settings import Settings
 from closeknit.testing.auditor import Cluster, audit
+from tests.property.told import News, Told
 from tests.unit.scheduler.objects import entry, node, pod, pod_group, together, topology
 
 NODES = {name: node(name, 1, zone="z", rack=f"r{name[0]}") for name in ("a1", "a2", "b1", "b2")}
@@ -72,6 +71,10 @@ class Model:
     arrived: bool = False
     """Whether a pod has come that goes before the gang and takes any room that is given away."""
     core: Core = field(init=False)
+    news: tuple[News, ...] = ()
+    """What the scheduler was told since it started; the last of it may still be on its way."""
+    path: tuple[tuple[str, Any], ...] = ()
+    """What has happened."""
 
     def __post_init__(self) -> None:
         for name in NAMES:
@@ -81,26 +84,30 @@ class Model:
     # ---- the scheduler ----
 
     def start(self) -> None:
-        """A new scheduler that has read the cluster as it is."""
-        self.core = Core(Settings(), self.send, reporter=Silence(), observer=Silence(), random=Random(1))
-        for each in (TREE, GANG, *self.nodes.values(), *self.pods.values(), *self.others()):
-            self.core.state.put(entry(each))
+        """A new scheduler that reads the cluster as it is."""
+        objects = (TREE, GANG, *self.nodes.values(), *self.pods.values(), *self.others())
+        self.news = (News(self.now, everything=[entry(each) for each in objects]),)
         self.untold.clear()
-        self.turn()
 
     def others(self) -> Iterable[dict[str, Any]]:
         """Objects beside nodes, pods and their group."""
         return ()
 
-    def send(self, call: Call, _: int) -> None:
-        self.flights.append(Flight(call))
+    def tell(self, **what: Any) -> None:
+        """Tell the scheduler something."""
+        self.news += (News(self.now, **what),)
 
-    def turn(self) -> None:
-        """What a scheduler does after each piece of news."""
-        self.core.look(self.now)
-        while self.core.decide(self.now):
-            pass
-        self.core.release_overdue(self.now)
+    def led_by(self, scheduler: Told) -> None:
+        """Let a scheduler that was told this news send its calls."""
+        self.core = scheduler.core
+        self.flights += map(Flight, scheduler.sent)
+
+    def copy(self) -> Self:
+        """The same moment, at which something else can happen."""
+        made = copy(self)
+        made.pods, made.nodes, made.untold = dict(self.pods), dict(self.nodes), dict(self.untold)
+        made.flights, made.bindings = [replace(each) for each in self.flights], list(self.bindings)
+        return made
 
     # ---- what can happen next ----
 
@@ -147,14 +154,15 @@ class Model:
                 yield "rival takes room", name
 
     def do(self, what: str, which: Any) -> None:
-        """Let something happen."""
+        """Let something happen, of which the scheduler has not heard yet."""
+        self.path += ((what, which),)
         self.faults += what in FAULTS
         self.idle = self.idle + 1 if what == "time" else 0
         getattr(self, "_" + what.replace(" ", "_"))(which)
 
     def _time(self, _: None) -> None:
         self.now += 61.0
-        self.turn()
+        self.tell()
 
     def _carry_out(self, i: int) -> None:
         flight = self.flights[i]
@@ -165,17 +173,15 @@ class Model:
     def _answer(self, i: int) -> None:
         answer = self.flights.pop(i).answer
         assert answer is not None
-        self.core.acting.answered(answer)
-        self.turn()
+        self.tell(answer=answer)
 
     def _tell(self, key: Key) -> None:
         del self.untold[key]
-        found = (self.pods if key.kind == "Pod" else self.nodes).get(key.name)
-        if found is None:
-            self.core.state.remove(key)
-        else:
-            self.core.state.put(entry(found))
-        self.turn()
+        self.tell(key=key, obj=self.stored(key))
+
+    def stored(self, key: Key) -> dict[str, Any] | None:
+        """An object as it is now; None where it has gone."""
+        return (self.pods if key.kind == "Pod" else self.nodes).get(key.name)
 
     def _crash(self, _: None) -> None:
         # The lease outlasts every call of whoever held it: what was not carried out by now never will be.
@@ -194,8 +200,7 @@ class Model:
         self._lost(self.flights[i].call)
 
     def _lost(self, call: Call) -> None:
-        self.core.acting.answered(Answered(call, Answer.LOST))
-        self.turn()
+        self.tell(answer=Answered(call, Answer.LOST))
 
     def _refuse(self, i: int) -> None:
         self.flights[i].answer = Answered(self.flights[i].call, Answer.REFUSED, "A webhook refused it.")
@@ -322,25 +327,37 @@ def explore(budget: int, *, arrivals: bool = False, made: Callable[[], Model] = 
     """Try everything with so many faults; how many states there are, and how many ends."""
     seen: set[object] = set()
     ends = 0
-    pending: deque[tuple[tuple[str, Any], ...]] = deque([()])
+    pending = [[made()]]
+    scheduler = Told(())
     while pending:
-        path = pending.pop()
-        model = made()
-        for what, which in path:
-            model.do(what, which)
-        state = model.state()
-        if state in seen:
-            continue
-        seen.add(state)
-        try:
-            model.check()
-            choices = list(model.choices(budget, arrivals=arrivals))
-            if all(what in FAULTS or what == "arrive" for what, _ in choices):
-                ends += 1
-                model.check_end()
-        except AssertionError as error:
-            raise AssertionError(f"{error}\nafter {path}") from error
-        pending.extend((*path, choice) for choice in choices)
+        moments = pending.pop()
+        scheduler = scheduler.told(moments[0].news)
+        for each in moments:
+            each.led_by(scheduler)
+        told: dict[str, list[Model]] = {}
+        while moments:
+            model = moments.pop()
+            state = model.state()
+            if state in seen:
+                continue
+            seen.add(state)
+            try:
+                model.check()
+                choices = list(model.choices(budget, arrivals=arrivals))
+                if all(what in FAULTS or what == "arrive" for what, _ in choices):
+                    ends += 1
+                    model.check_end()
+            except AssertionError as error:
+                raise AssertionError(f"{error}\nafter {model.path}") from error
+            for choice in choices:
+                following = model.copy()
+                following.do(*choice)
+                if following.news is model.news:
+                    moments.append(following)
+                else:
+                    del following.core
+                    told.setdefault(repr(following.news[-1]), []).append(following)
+        pending.extend(told.values())
     return len(seen), ends
 
 
@@ -358,15 +375,22 @@ def test_every_order_with_a_fault_at_every_step_ends_well() -> None:
     assert ends > 10
 
 
+def _happens(model: Model, what: str, which: Any) -> None:
+    before = model.news
+    model.do(what, which)
+    if model.news is not before:
+        model.led_by(Told(model.news))
+    model.check()
+
+
 def test_room_that_a_late_binding_may_take_is_not_given_away() -> None:
     model = Model()
+    model.led_by(Told(model.news))
     arrived = Key("", "Pod", "default", "q")
     for what, which in (("arrive", None), ("late", 0), ("tell", arrived), ("carry out", 0)):
-        model.do(what, which)
-        model.check()
+        _happens(model, what, which)
     while choices := list(model.choices(0, arrivals=False)):
-        model.do(*choices[0])
-        model.check()
+        _happens(model, *choices[0])
     model.check_end()
 
     assert all(each["spec"].get("nodeName") for each in model.pods.values())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -19,7 +19,6 @@ from closeknit.dialects.core.binding_volumes import (
     selecting_node,
     taking_back,
 )
-from closeknit.dialects.core.kinds import KINDS
 from closeknit.dialects.core.volumes import SELECTED_NODE
 from closeknit.hub.keys import Key
 from closeknit.scheduler.answers import Answer
@@ -29,8 +28,6 @@ from tests.filters.claims import mounting, storage_class, volume, volume_claim
 from tests.property.test_claim_protocol import PreparingModel
 from tests.property.test_commit_protocol import NODES, explore
 from tests.unit.scheduler.objects import pod
-
-KIND_OF = {each.kind: each for each in KINDS}
 
 
 @dataclass
@@ -47,6 +44,11 @@ class VolumeModel(PreparingModel):
             self.claims[claimed] = made
             self.pods[name] = pod(name, "g", **mounting(claimed))
         self.start()
+
+    def copy(self) -> Self:
+        made = super().copy()
+        made.volumes = deepcopy(self.volumes)
+        return made
 
     def others(self) -> Iterable[dict[str, Any]]:
         yield storage_class("late", self.provisioner)
@@ -134,14 +136,10 @@ class VolumeModel(PreparingModel):
         claim["spec"]["volumeName"] = found["metadata"]["name"]
         self.changed(claim)
 
-    def _tell(self, key: Key) -> None:
+    def stored(self, key: Key) -> dict[str, Any] | None:
         if key.kind not in ("PersistentVolumeClaim", "PersistentVolume"):
-            super()._tell(key)
-            return
-        del self.untold[key]
-        told = deepcopy((self.claims if key.namespace else self.volumes)[key.name])
-        self.core.state.heard(KIND_OF[key.kind], told["apiVersion"], key, told)
-        self.turn()
+            return super().stored(key)
+        return deepcopy((self.claims if key.namespace else self.volumes)[key.name])
 
     # ---- what must hold ----
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -52,7 +52,7 @@ async def left(cluster: Controlled, *kinds: str) -> dict[str, list[str]]:
     return found
 
 
-def installed() -> list[dict[str, Any]]:
+def installed() -> Sequence[dict[str, Any]]:
     """The definitions that a real server gets: ours, or with ``PUBLISHED=1`` those that the projects publish."""
     if os.environ.get("PUBLISHED") != "1":
         return definitions()

@@ -60,6 +60,12 @@ async def test_a_fault_at_some_writes_changes_nothing_in_the_end(fault: Fault) -
     assert await crash_everywhere(live, [fault], every=29) >= 3
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", list(Fault))
+async def test_one_fault_or_another_at_every_write_changes_nothing_in_the_end(fault: Fault) -> None:
+    assert await crash_everywhere(live, [fault], every=len(Fault)) > 10
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("fault", list(Fault))
 async def test_a_fault_at_every_write_changes_nothing_in_the_end(

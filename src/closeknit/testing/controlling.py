@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -315,12 +316,13 @@ async def crash_everywhere(
 ) -> int:
     """Live once undisturbed, and then with each fault at each ``every``-th write: all must come to the same.
 
+    Each fault begins at a write of its own, so that as many faults as ``every`` leave no write out.
     ``live(point, fault)`` returns what it has come to and the number of writes. Returns the number of lives.
     """
     expected, writes = await live(None, Fault.UNSENT)
     runs = 0
-    for point in range(0, writes, every):
-        for fault in faults:
+    for fault in faults:
+        for point in range(tuple(Fault).index(fault) % every, writes, every):
             found, _ = await live(point, fault)
             # pytest shows little of what is large.
             differing = "\n".join(differences(expected, found))
@@ -329,9 +331,10 @@ async def crash_everywhere(
     return runs
 
 
-def definitions() -> list[dict[str, Any]]:
-    """The definitions of all kinds of all families."""
-    return [one.written() for family in FAMILIES.values() for one in family]
+@cache
+def definitions() -> Sequence[dict[str, Any]]:
+    """The definitions of all kinds of all families; written once, as that takes as long as many a test."""
+    return tuple(one.written() for family in FAMILIES.values() for one in family)
 
 
 def without_chance(value: Any) -> Any:
