@@ -37,17 +37,19 @@ demo: $(READY) ## run one workload of each dialect on an embedded control plane,
 
 test: $(READY) ## run the tests, without the slow ones (ARGS="-k words" to choose)
 	@mkdir -p build && rm -f $(RESULTS)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not long and not e2e and not browser" --requirements=$(RESULTS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not long and not e2e and not browser" --requirements=$(RESULTS) $(ARGS)
 
 test-slow: $(READY) ## run the slow tests, and explore: draw new examples from a seed (EXPLORE=1 to choose it)
 	# Status 5 says that nothing was collected, which is no failure here.
 	@mkdir -p build
-	$(BIN)/python -m pytest -n $(WORKERS) -m "slow and not long and not e2e" --requirements=$(RESULTS) $(ARGS) || test $$? -eq 5
-	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow and not long and not e2e" --hypothesis-profile=explore \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "slow and not long and not e2e" --requirements=$(RESULTS) $(ARGS) || test $$? -eq 5
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "hypothesis and not slow and not long and not e2e" --hypothesis-profile=explore \
 		--hypothesis-seed=$(EXPLORE) $(ARGS) || test $$? -eq 5
 
-test-long: $(READY) ## run the tests that take many minutes: every write of every operator with a fault, large comparisons
-	$(BIN)/python -m pytest -n $(WORKERS) -m "long" -rP $(ARGS)
+test-long: $(READY) ## run what takes many minutes: every fault at every write of every operator, large comparisons, ten times the examples
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "long" -rP $(ARGS) || test $$? -eq 5
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "hypothesis and not slow and not e2e" --hypothesis-profile=thorough \
+		--hypothesis-seed=$(EXPLORE) $(ARGS) || test $$? -eq 5
 
 storm: $(READY) ## let it storm over an embedded cluster for MINUTES of its own time (MINUTES=30 SEED=1)
 	STORM_MINUTES=$(MINUTES) STORM_SEED=$(SEED) \

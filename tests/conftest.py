@@ -1,7 +1,7 @@
 """What tests of several kinds share, and how those that draw examples draw them.
 
 By default the same ones in every run, however busy the machine is. ``make test-slow`` explores: new ones, from
-a seed that it prints, and more of them.
+a seed that it prints, and more of them. ``make test-long`` draws the most.
 """
 
 from __future__ import annotations
@@ -19,11 +19,15 @@ from tests.requirements import Results
 
 # How long an example takes says more of the machine than of the code.
 settings.register_profile(
-    "fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "fixed",
+    max_examples=100,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile(
-    "explore", derandomize=False, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
-)
+fixed = settings.get_profile("fixed")
+settings.register_profile("explore", fixed, max_examples=200, derandomize=False, print_blob=True)
+settings.register_profile("thorough", fixed, max_examples=1000, derandomize=False, print_blob=True)
 settings.load_profile("fixed")
 
 

@@ -347,7 +347,7 @@ async def test_pods_follow_a_custom_object(widgets: Cluster) -> None:
     await widgets.api.delete(WIDGETS, "w", namespace=widgets.namespace)
 
     # A real garbage collector looks for new kinds twice a minute.
-    await eventually(lambda: widgets.gone(PODS, child), 90)
+    await eventually(lambda: widgets.gone(PODS, child), 180)
 
 
 async def test_a_job_leaves_what_it_owns_unless_told_otherwise(cluster: Cluster) -> None:

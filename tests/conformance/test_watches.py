@@ -242,7 +242,7 @@ async def test_bookmarks_move_on_without_changes(cluster: Cluster) -> None:
     latest = (await cluster.create_config("last"))["metadata"]["resourceVersion"]
 
     # A real server sends one about every minute.
-    async with aclosing(cluster.api.watch(CONFIG_MAPS, here, resource_version=start, timeout=90)) as events:
+    async with aclosing(cluster.api.watch(CONFIG_MAPS, here, resource_version=start, timeout=180)) as events:
         event = await first(events)
 
     assert isinstance(event, Bookmark)

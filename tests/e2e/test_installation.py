@@ -392,4 +392,7 @@ async def _stand_aside(api: KubernetesApi) -> None:
     """Ask no webhook any more, since none listens."""
     for resource in (MUTATING, VALIDATING):
         await api.patch(resource, "closeknit", MergePatch({"webhooks": []}))
-    await asyncio.sleep(1)
+    async with asyncio.timeout(60):
+        # The API server hears of it a moment later.
+        while "webhook" in await _said(api):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)

@@ -11,14 +11,15 @@ from typing import Any
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.kube.errors import AlreadyExistsError, NotFoundError
 from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch
-from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.controlling import Controlled, definitions
 from tests.contract.definitions import published_definitions
 from tests.planes import chart_accounts
+from tests.scenario.bound import CLAIMED
 
 PUBLISHING = ("kai", "grove", "kueue", "jobset")
-_CORE = ("Job", "Pod", "Node", "Event", "PriorityClass")
+_CORE = ("Job", "Pod", "Service", "Node", "Event", "PriorityClass", *(each.kind for each in CLAIMED))
 
 
 @asynccontextmanager
@@ -65,46 +66,52 @@ def installed() -> Sequence[dict[str, Any]]:
 
 
 async def define(api: KubernetesApi, defined: Iterable[dict[str, Any]]) -> None:
-    """Make definitions of all kinds, and return when they are served."""
+    """Make definitions of all kinds where they are not there yet, and return when they are served."""
+    wanted = {(one.group, one.kind) for family in FAMILIES.values() for one in family}
+
+    async def served() -> bool:
+        return wanted <= {(each.group, each.kind) for each in await api.resources()}
+
+    if await served():
+        return
     for definition in defined:
         with suppress(AlreadyExistsError):
             await api.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
-    wanted = {(one.group, one.kind) for family in FAMILIES.values() for one in family}
     async with asyncio.timeout(60):
         # The server tells nobody when a definition is served.
-        while not wanted <= {(each.group, each.kind) for each in await api.resources()}:  # noqa: ASYNC110
+        while not await served():  # noqa: ASYNC110
             await asyncio.sleep(0.2)
 
 
 async def clear(api: KubernetesApi) -> None:
-    """Delete all objects that tests create, until none is left."""
+    """Delete all objects that tests create, until none is left.
+
+    All kinds at once: a server that was told of a kind just now keeps who lists it waiting for a second.
+    """
     kinds = {one.kind for family in FAMILIES.values() for one in family} | set(_CORE)
     async with asyncio.timeout(180):
-        while True:
-            left = 0
-            for resource in await api.resources():
-                if resource.kind not in kinds:
-                    continue
-                for each in (await api.list(resource)).items:
-                    meta = each["metadata"]
-                    if resource.kind == "PriorityClass" and meta["name"].startswith("system-"):
-                        continue
-                    left += 1
-                    with suppress(NotFoundError):
-                        if "deletionTimestamp" in meta and meta.get("finalizers"):
-                            # Who would take it off has gone with its test.
-                            await api.patch(
-                                resource,
-                                meta["name"],
-                                MergePatch({"metadata": {"finalizers": None}}),
-                                namespace=meta.get("namespace", ""),
-                            )
-                        await api.delete(
-                            resource,
-                            meta["name"],
-                            namespace=meta.get("namespace", ""),
-                            options=DeleteOptions(grace_period=0),
-                        )
-            if not left:
-                return
+        resources = [each for each in await api.resources() if each.kind in kinds]
+        while any(await asyncio.gather(*(_deleted(api, each) for each in resources))):  # noqa: ASYNC110
             await asyncio.sleep(0.2)
+
+
+async def _deleted(api: KubernetesApi, resource: Resource) -> int:
+    """How many objects of a kind there were to delete."""
+    there = [each["metadata"] for each in (await api.list(resource)).items]
+    found = [meta for meta in there if not _of_the_server(resource.kind, meta["name"])]
+    for meta in found:
+        name, namespace = meta["name"], meta.get("namespace", "")
+        with suppress(NotFoundError):
+            if "deletionTimestamp" in meta and meta.get("finalizers"):
+                # Who would take it off has gone with its test.
+                without = MergePatch({"metadata": {"finalizers": None}})
+                await api.patch(resource, name, without, namespace=namespace)
+            await api.delete(resource, name, namespace=namespace, options=DeleteOptions(grace_period=0))
+    return len(found)
+
+
+def _of_the_server(kind: str, name: str) -> bool:
+    return (kind == "PriorityClass" and name.startswith("system-")) or (kind, name) == (
+        "Service",
+        "kubernetes",
+    )

@@ -167,6 +167,10 @@ async def test_the_administrator_of_a_topology_may_be_asked_while_operators_are_
         for resource in (MUTATING, VALIDATING):
             await api.delete(resource, "closeknit")
         await install(api, own)
+        async with asyncio.timeout(60):
+            # The API server hears a moment later that the first ones have gone, and of the others soon after.
+            while await attempt(api, guarded):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
         await asyncio.sleep(1)
         after = await attempt(api, guarded)
         for resource in (MUTATING, VALIDATING):

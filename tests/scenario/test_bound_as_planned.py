@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -18,19 +18,12 @@ from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import PODS
 from closeknit.scheduler.settings import Settings
 from closeknit.testing.control_plane import ControlPlane
-from tests.planes import running_plane
 from tests.scenario import bound
 from tests.scenario.commands import EXAMPLES, planned, translated
 from tests.scenario.controlled import connected
 
 KAI, OSMO = EXAMPLES / "kai", EXAMPLES / "osmo"
 REAL = "kube-apiserver"
-
-
-@pytest.fixture(scope="module")
-def plane() -> Iterator[ControlPlane]:
-    with running_plane() as running:
-        yield running
 
 
 @pytest.fixture(params=["embedded", pytest.param(REAL, marks=pytest.mark.e2e)])

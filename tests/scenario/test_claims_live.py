@@ -7,7 +7,7 @@ makes claims from templates and takes back what ended pods had.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -17,7 +17,6 @@ from closeknit.kube.port import DeleteOptions, KubernetesApi
 from closeknit.kube.resources import PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS
 from closeknit.kube.standins import run_standins
 from closeknit.kube.standins.volumes import SELECTED_NODE
-from closeknit.testing.control_plane import ControlPlane
 from tests.filters.claims import (
     claim,
     mounting,
@@ -27,7 +26,6 @@ from tests.filters.claims import (
     volume,
     volume_claim,
 )
-from tests.planes import running_plane
 from tests.scenario import bound, stored
 from tests.scenario.claimed import check, claims, racks, results
 from tests.scenario.controlled import connected
@@ -35,12 +33,6 @@ from tests.unit.scheduler.objects import pod, pod_group, together
 
 REAL = "kube-apiserver"
 AT_ONCE = DeleteOptions(grace_period=0)
-
-
-@pytest.fixture(scope="module")
-def plane() -> Iterator[ControlPlane]:
-    with running_plane() as running:
-        yield running
 
 
 @pytest.fixture(params=["embedded", pytest.param(REAL, marks=pytest.mark.e2e)])

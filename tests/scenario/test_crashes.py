@@ -16,8 +16,8 @@ from closeknit.kube.clock import SYSTEM_CLOCK
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.port import KubernetesApi
 from closeknit.testing.clock import HandClock
+from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.faulty_api import Fault
-from tests.planes import running_plane
 from tests.scenario import bound
 from tests.scenario.controlled import connected
 from tests.scenario.lives import ClaimLife, Life, VolumeLife
@@ -111,12 +111,11 @@ async def test_a_fault_at_every_write_leaves_nothing_half_done(
 @pytest.mark.parametrize("kind", [Life, ClaimLife, VolumeLife])
 @pytest.mark.parametrize("fault", list(Fault))
 async def test_a_fault_at_every_write_on_a_real_api_server(
-    fault: Fault, kind: type[Life], capsys: pytest.CaptureFixture[str]
+    fault: Fault, kind: type[Life], plane: ControlPlane, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with running_plane() as plane:
-        async with connected(plane) as real:
-            number = len(await points(real, kind))
-            runs = await run_all(list(range(number)), [fault], real, kind)
+    async with connected(plane) as real:
+        number = len(await points(real, kind))
+        runs = await run_all(list(range(number)), [fault], real, kind)
 
     with capsys.disabled():
         sys.stdout.write(f"\nreal API server, {fault.value}: {number} points, {runs} runs\n")

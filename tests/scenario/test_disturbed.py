@@ -6,15 +6,13 @@ On the embedded cluster calls go wrong at the port and time is moved; before the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
 
 from closeknit.kube.port import DeleteOptions
 from closeknit.kube.resources import NODES, PODS
-from closeknit.testing.control_plane import ControlPlane
-from tests.planes import running_plane
 from tests.scenario import bound, disturbed
 from tests.scenario.disturbed import Bed, Rule, Way, fair
 from tests.unit.scheduler.objects import node, pod, pod_group, together, topology
@@ -24,12 +22,6 @@ GANG = [
     pod_group("g", minMember=3, topologyConstraint=together("rack")),
     *(pod(f"p{i}", "g") for i in range(3)),
 ]
-
-
-@pytest.fixture(scope="module")
-def plane() -> Iterator[ControlPlane]:
-    with running_plane() as running:
-        yield running
 
 
 @pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.e2e)])

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from closeknit.kube.port import KubernetesApi
+from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.controlling import controlling, crash_everywhere
 from closeknit.testing.faulty_api import Fault
-from tests.planes import running_plane
 from tests.scenario.controlled import connected
 from tests.scenario.groves import OPERATORS, PARTS, all_parts, binding, packed, web
 
@@ -79,14 +79,15 @@ async def test_a_fault_at_every_write_changes_nothing_in_the_end(
 
 
 @pytest.mark.e2e
-async def test_a_fault_at_some_writes_on_a_real_api_server(capsys: pytest.CaptureFixture[str]) -> None:
-    with running_plane() as plane:
-        async with connected(plane) as real:
+async def test_a_fault_at_some_writes_on_a_real_api_server(
+    plane: ControlPlane, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with connected(plane) as real:
 
-            async def really(point: int | None, fault: Fault) -> tuple[list[Any], int]:
-                return await live(point, fault, real)
+        async def really(point: int | None, fault: Fault) -> tuple[list[Any], int]:
+            return await live(point, fault, real)
 
-            runs = await crash_everywhere(really, [Fault.KILLED_AFTER], every=16)
+        runs = await crash_everywhere(really, [Fault.KILLED_AFTER], every=16)
 
     with capsys.disabled():
         sys.stdout.write(f"\nreal API server: {runs} writes\n")
@@ -94,20 +95,19 @@ async def test_a_fault_at_some_writes_on_a_real_api_server(capsys: pytest.Captur
 
 
 @pytest.mark.e2e
-async def test_services_come_and_go_with_replicas_on_a_real_api_server() -> None:
-    with running_plane() as plane:
-        async with (
-            connected(plane) as real,
-            controlling(OPERATORS, web(replicas=2), real=real) as cluster,
-        ):
-            await cluster.quiet()
-            assert {"web-0", "web-1"} <= set(await cluster.names("Service"))
-            await cluster.patch("PodCliqueSet", "web", {"spec": {"replicas": 1}}, subresource="scale")
-            await cluster.quiet()
-            assert {"web-0", "web-1"} & set(await cluster.names("Service")) == {"web-0"}
-            written = len(cluster.writes)
-            await cluster.settle(5)
-            assert cluster.writes[written:] == [], "a quiet cluster sees no writes"
-            await cluster.delete("PodCliqueSet", "web")
-            await cluster.quiet()
-            assert "web-0" not in await cluster.names("Service")
+async def test_services_come_and_go_with_replicas_on_a_real_api_server(plane: ControlPlane) -> None:
+    async with (
+        connected(plane) as real,
+        controlling(OPERATORS, web(replicas=2), real=real) as cluster,
+    ):
+        await cluster.quiet()
+        assert {"web-0", "web-1"} <= set(await cluster.names("Service"))
+        await cluster.patch("PodCliqueSet", "web", {"spec": {"replicas": 1}}, subresource="scale")
+        await cluster.quiet()
+        assert {"web-0", "web-1"} & set(await cluster.names("Service")) == {"web-0"}
+        written = len(cluster.writes)
+        await cluster.settle(5)
+        assert cluster.writes[written:] == [], "a quiet cluster sees no writes"
+        await cluster.delete("PodCliqueSet", "web")
+        await cluster.quiet()
+        assert "web-0" not in await cluster.names("Service")

@@ -18,7 +18,7 @@ import pytest
 from closeknit.kube.clock import SYSTEM_CLOCK
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.testing.clock import HandClock
-from tests.planes import running_plane
+from closeknit.testing.control_plane import ControlPlane
 from tests.scenario.bound import DEFINITIONS
 from tests.scenario.controlled import connected
 from tests.scenario.storm import RACK, Storm
@@ -87,16 +87,17 @@ async def test_storms_leave_nothing_wrong(*, reserving: bool) -> None:
 @pytest.mark.e2e
 @pytest.mark.slow
 @RESERVING
-async def test_a_storm_over_a_real_api_server_leaves_nothing_wrong(*, reserving: bool) -> None:
-    with running_plane() as plane:
-        async with connected(plane) as api:
-            storm = Storm(SEED, api, SYSTEM_CLOCK, reserving=reserving)
-            try:
-                await storm.begin()
-                gusts = max(1, round(REAL_MINUTES * 60 / _LONG_GUST))
-                happened = await weathered(storm, gusts, REAL_MINUTES * 60 / gusts)
-            finally:
-                await storm.kill()
+async def test_a_storm_over_a_real_api_server_leaves_nothing_wrong(
+    plane: ControlPlane, *, reserving: bool
+) -> None:
+    async with connected(plane) as api:
+        storm = Storm(SEED, api, SYSTEM_CLOCK, reserving=reserving)
+        try:
+            await storm.begin()
+            gusts = max(1, round(REAL_MINUTES * 60 / _LONG_GUST))
+            happened = await weathered(storm, gusts, REAL_MINUTES * 60 / gusts)
+        finally:
+            await storm.kill()
     sys.stdout.write(f"{REAL_MINUTES:g} minutes of storm over a real API server: {dict(happened)}\n")
 
 
