@@ -13,7 +13,7 @@ import typer
 from closeknit.cli import clusters, options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.scheduler_names import SchedulerNames, schedulers_named
-from closeknit.cli.working import run_until, told_to_stop
+from closeknit.cli.working import cannot_listen, run_until, told_to_stop
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
@@ -113,8 +113,7 @@ async def _serve(
     try:
         await shown.server.start()
     except OSError as error:
-        reason = str(error.strerror or error)
-        complain([sentences.CANNOT_LISTEN.at((Verbatim("--port"),), port=port, reason=reason)])
+        complain([cannot_listen("--port", port, error)])
         return ExitStatus.INVALID
     told = told_to_stop()
     sys.stdout.write(f"The map of {asked.name} is on {shown.server.address}\nCtrl-C ends it.\n")
