@@ -226,8 +226,18 @@ async def test_of_two_one_works_and_the_other_takes_over(tmp_path: Path) -> None
         ),
         pytest.param(
             ("--no-scheduler", "--no-controllers"),
-            "--no-scheduler: With --no-scheduler and --no-controllers there is nothing to do.",
+            "--no-scheduler: With --no-scheduler, and --no-controllers or --dry-run, there is nothing to do.",
             id="nothing to run",
+        ),
+        pytest.param(
+            ("--no-scheduler", "--dry-run"),
+            "--no-scheduler: With --no-scheduler, and --no-controllers or --dry-run, there is nothing to do.",
+            id="controllers, which a dry run does without",
+        ),
+        pytest.param(
+            ("--health-host=192.0.2.1", "--health-port=8081"),
+            "--health-port: Port 8081 cannot be listened on: Cannot assign requested address. Name another",
+            id="an address of another machine",
         ),
     ],
 )

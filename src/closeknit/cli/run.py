@@ -25,6 +25,7 @@ from closeknit.cli.working import (
     OperatorConfig,
     Scheduling,
     Workers,
+    cannot_listen,
     operator_settings,
     require_families,
     told_to_stop,
@@ -129,7 +130,8 @@ def run(
         )
         reviewing.check()
         configured = operator_settings(operator_config)
-        if not scheduler and not controllers and not webhook_port:
+        # A dry run writes nothing, so that only a scheduler has something to do there.
+        if not scheduler and (dry_run or (not controllers and not webhook_port)):
             raise InvalidError([sentences.NOTHING_TO_RUN.at((Verbatim("--no-scheduler"),))])
     namespace = lease_namespace or access.namespace or "default"
     log = logger(log_format)
@@ -178,10 +180,7 @@ async def _run(
         try:
             await server.start()
         except OSError as error:
-            reason = str(error.strerror or error)
-            complain(
-                [sentences.CANNOT_LISTEN.at((Verbatim("--health-port"),), port=health[1], reason=reason)]
-            )
+            complain([cannot_listen("--health-port", health[1], error)])
             return ExitStatus.INVALID
         sys.stdout.write(f"Health, metrics and /debug/snapshot are on {server.address}.\n")
         sys.stdout.flush()
@@ -209,8 +208,8 @@ async def _listening(admission: Admission | None, told: asyncio.Event) -> bool:
         try:
             await admission.start()
         except OSError as error:
-            where, reason = (Verbatim("--webhook-port"),), str(error.strerror or error)
-            complain([sentences.WEBHOOK_CANNOT_LISTEN.at(where, port=admission.port, reason=reason)])
+            wrong = sentences.WEBHOOK_CANNOT_LISTEN
+            complain([cannot_listen("--webhook-port", admission.port, error, wrong)])
             return False
         except UnusableCertificateError as error:
             where = (Verbatim("--webhook-certificates"),)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
@@ -26,6 +25,7 @@ from closeknit.cli.working import (
     OperatorConfig,
     Scheduling,
     Workers,
+    cannot_listen,
     managed_families,
     operator_settings,
     require_families,
@@ -269,9 +269,7 @@ async def _listening(server: Server | MapServer, option: str, port: int) -> None
     try:
         await server.start()
     except OSError as error:
-        wrong = sentences.CANNOT_LISTEN
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise InvalidError([wrong.at((Verbatim(option),), port=port, reason=reason)]) from error
+        raise InvalidError([cannot_listen(option, port, error)]) from error
 
 
 def _greet(address: str, picture: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:

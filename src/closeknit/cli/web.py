@@ -13,7 +13,7 @@ import typer
 from closeknit.cli import clusters, options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.scheduler_names import SchedulerNames, schedulers_named
-from closeknit.cli.working import run_until, told_to_stop
+from closeknit.cli.working import cannot_listen, run_until, told_to_stop
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
@@ -74,8 +74,11 @@ def _access(host: str, token_file: Path | None, names: frozenset[str], *, secure
         try:
             token = token_file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            where = (Verbatim(str(token_file)),)
-            raise InvalidError([sentences.UNREADABLE_FILE.at(where, reason=str(error))]) from error
+            where = (Verbatim(f"--token-file {token_file}"),)
+            reason = getattr(error, "strerror", None) or "it holds no UTF-8 text"
+            raise InvalidError([sentences.UNREADABLE_FILE.at(where, reason=reason)]) from error
+        if not token:
+            raise InvalidError([sentences.NO_TOKEN.at((Verbatim(f"--token-file {token_file}"),))])
     if not is_loopback(host) and not (token and secure):
         raise InvalidError([sentences.OPEN_TO_OTHERS.at((Verbatim("--host"),), host=host)])
     return Access(host, token, names)
@@ -83,13 +86,19 @@ def _access(host: str, token_file: Path | None, names: frozenset[str], *, secure
 
 def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
     if certificate is None:
+        if key is not None:
+            raise InvalidError([sentences.KEY_ALONE.at((Verbatim("--key"),))])
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
         context.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:
-        where = (Verbatim("--certificate"),)
-        raise InvalidError([sentences.UNREADABLE_FILE.at(where, reason=str(error))]) from error
+    except OSError as error:
+        # Which of the two files it is about, the system does not say.
+        named = f"--certificate {certificate}" + (f" --key {key}" if key is not None else "")
+        reason = "there is no certificate in PEM with its key" if isinstance(error, ssl.SSLError) else None
+        wrong = sentences.UNREADABLE_FILE
+        problem = wrong.at((Verbatim(named),), reason=reason or error.strerror or str(error))
+        raise InvalidError([problem]) from error
     return context
 
 
@@ -113,8 +122,7 @@ async def _serve(
     try:
         await shown.server.start()
     except OSError as error:
-        reason = str(error.strerror or error)
-        complain([sentences.CANNOT_LISTEN.at((Verbatim("--port"),), port=port, reason=reason)])
+        complain([cannot_listen("--port", port, error)])
         return ExitStatus.INVALID
     told = told_to_stop()
     sys.stdout.write(f"The map of {asked.name} is on {shown.server.address}\nCtrl-C ends it.\n")

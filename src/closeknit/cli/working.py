@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Collection, Coroutine, Iterable, Iterator, Sequence
 from random import Random
@@ -12,7 +13,7 @@ import typer
 
 from closeknit.cli.exits import ExitStatus, complain
 from closeknit.hub.paths import Verbatim
-from closeknit.hub.problems import InvalidError
+from closeknit.hub.problems import Code, InvalidError, Problem
 from closeknit.hub.sentences import cli as sentences
 
 if TYPE_CHECKING:
@@ -84,6 +85,12 @@ def require_families(external: Collection[str]) -> None:
     ]
     if wrong:
         raise InvalidError(wrong)
+
+
+def cannot_listen(option: str, port: int, error: OSError, wrong: Code = sentences.CANNOT_LISTEN) -> Problem:
+    """That a port cannot be had, by the option that names it and in the system's own words."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return wrong.at((Verbatim(option),), port=port, reason=reason)
 
 
 def managed_families(external: Collection[str], *, controllers: bool) -> frozenset[str]:
