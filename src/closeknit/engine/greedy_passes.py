@@ -19,6 +19,8 @@ from closeknit.engine.tree import Ints
 
 _NODES_A_STEP = 256
 """So many nodes can be looked at, and one of them filled, for the work of a step."""
+_TO_ORDER = 8
+"""One in so many steps may go into ordering domains; on large clusters that is too few, and paths decide."""
 
 
 class _Way(NamedTuple):
@@ -71,7 +73,7 @@ class GreedyPasses:
         """
         compiled = self._compiled
         unused: list[set[int]] = [set() for _ in range(compiled.tree.depth + 1)]
-        roots = list(self._roots(within))
+        roots = list(self._roots(within, most_work // _TO_ORDER))
         for way in _WAYS:
             for root in roots:
                 left = most_work - self.work
@@ -86,10 +88,11 @@ class GreedyPasses:
                 if placed:
                     yield one.spread()
 
-    def _roots(self, within: tuple[int, int]) -> Iterator[_Root]:
+    def _roots(self, within: tuple[int, int], most_work: int) -> Iterator[_Root]:
         """Domains that counts do not rule out for the root.
 
-        Those of the finest level come first, and of these the ones in which pods need the fewest domains.
+        Those of the finest level come first, and of these the ones in which pods need the fewest domains,
+        unless it takes more than ``most_work`` to count these.
         """
         compiled, root = self._compiled, self._compiled.root
         coarsest = max(root.required, within[0])
@@ -97,12 +100,17 @@ class GreedyPasses:
             if level == within[0]:
                 yield _Root(*within, (0,) * (compiled.tree.depth + 1))
                 return
-            self.work += 1 + len(compiled.tree) // _NODES_A_STEP
             first, last = compiled.tree.span(*within, level)
             fits = compiled.tree.real[level][first:last].copy()
             for table, pods in zip(compiled.tables, root.open, strict=True):
                 fits &= table.sums[level][first:last] >= pods
             domains = np.flatnonzero(fits) + first
+            work = (compiled.tree.depth + 1 - level) * (1 + len(compiled.tree) // _NODES_A_STEP)
+            if self.work + work > most_work:
+                nothing = (0,) * (compiled.tree.depth + 1)
+                yield from (_Root(level, domain, nothing) for domain in domains.tolist())
+                continue
+            self.work += work
             pieces = self._floor.pieces_inside(level, domains)
             least = zip(*(each.tolist() for each in pieces), strict=True)
             found = [
