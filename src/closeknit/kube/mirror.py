@@ -114,7 +114,7 @@ class Mirror(Generic[T]):
     """The objects of one selection, as of a moment ago.
 
     ``into`` names a type that holds no more than is read, which keeps the copy small; None keeps
-    objects as plain data, but for who has written which field. Nothing happens until ``run`` is called.
+    objects as plain data. Nothing happens until ``run`` is called.
     """
 
     def __init__(
@@ -133,7 +133,6 @@ class Mirror(Generic[T]):
         self._resource = resource
         self._selection = selection
         self._into = cast("type[T]", into)
-        self._plain = into is None
         self._key: Callable[[Any], Key] = _key_of_data if into is None else _key_of_struct
         self._clock = clock
         self._page_size = page_size
@@ -211,7 +210,7 @@ class Mirror(Generic[T]):
         page = await self._page(self._page_size)
         while True:
             for each in page.items:
-                listed[self._key(each)] = _lean(each) if self._plain else each
+                listed[self._key(each)] = each
             # A large page is not kept while the next one is fetched.
             token, version = page.token, page.resource_version
             del page
@@ -268,7 +267,7 @@ class Mirror(Generic[T]):
             if event.type is ChangeType.DELETED:
                 self._remove(key)
             else:
-                self._put(key, _lean(event.object) if self._plain else event.object)
+                self._put(key, event.object)
         self._note_word(event.resource_version)
 
     def _put(self, key: Key, after: T) -> None:
@@ -331,15 +330,6 @@ def _forget(found: dict[Hashable, set[Key]], values: Iterable[Hashable], key: Ke
             keys.discard(key)
             if not keys:
                 del found[value]
-
-
-def _lean(obj: Any) -> Any:
-    """An object without ``managedFields``, which are half of it and change with every write."""
-    metadata = obj["metadata"]
-    if "managedFields" not in metadata:
-        return obj
-    kept = {field: value for field, value in metadata.items() if field != "managedFields"}
-    return {**obj, "metadata": kept}
 
 
 def _key_of_data(obj: Any) -> Key:

@@ -104,20 +104,6 @@ async def test_a_list_is_followed_by_a_watch_from_its_version() -> None:
         assert mirror.get("a", "ns") is None
 
 
-async def test_who_has_written_which_field_is_not_kept() -> None:
-    def written(name: str) -> Object:
-        plain = pod(name)
-        return {**plain, "metadata": {**plain["metadata"], "managedFields": [{"manager": "kubectl"}]}}
-
-    listed, told = written("a"), written("b")
-    script = Scripted([page(listed, version=5)], [[added(told, 6)]])
-    async with running(script, HandClock()) as mirror:
-        await mirror.synced()
-
-        assert [mirror.get("a", "ns"), mirror.get("b", "ns")] == [pod("a"), pod("b")]
-    assert [listed, told] == [written("a"), written("b")]  # Others may read the same objects.
-
-
 async def test_pages_are_put_together() -> None:
     script = Scripted([page(pod("a"), version=5, token="t"), page(pod("b"), version=5)])
     async with running(script, HandClock(), page_size=1) as mirror:
