@@ -205,7 +205,7 @@ LACKING = {
     "closeknit-scheduler": _NO_CLUSTER,
     "closeknit-controllers": _NO_CLUSTER,
     "closeknit-admission": _NO_CLUSTER,
-    "closeknit-map": "/token/token: The file cannot be read",
+    "closeknit-map": "--token-file /token/token: The file cannot be read",
 }
 """By Deployment, what it finds missing outside a cluster when it has read its arguments."""
 
