@@ -7,7 +7,9 @@ their note become one; and an object that causes too many is told about less oft
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 
 from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock, micro_timestamp
-from closeknit.kube.errors import TRANSIENT, ApiError, NotFoundError
+from closeknit.kube.errors import TRANSIENT, AlreadyExistsError, ApiError, NotFoundError
 from closeknit.kube.port import KubernetesApi, MergePatch
 from closeknit.kube.resources import EVENTS
 
@@ -116,6 +118,7 @@ class Recorder:
         self._backoff = Backoff(random)
         self._series: OrderedDict[tuple[_Likeness, str], _Series] = OrderedDict()
         self._allowances: OrderedDict[Reference, _Allowance] = OrderedDict()
+        self._writing = asyncio.Lock()
         self.dropped = 0
         """How many events nobody will see, because there were too many or the server refused them."""
 
@@ -150,25 +153,29 @@ class Recorder:
             await self._clock.sleep(1.0)
 
     async def flush(self) -> None:
-        """Write what is due now: new events, and counts of series that have rested."""
-        for key, series in list(self._series.items()):
-            now = self._clock.monotonic()
-            if series.written_count == series.count:
-                if now - series.last_at > _SERIES_SECONDS:
-                    del self._series[key]
-                continue
-            if series.written_count and now - series.written_at < _SERIES_PAUSE:
-                continue
-            try:
-                await self._write(series)
-                self._backoff.reset()
-            except TRANSIENT as error:
-                await self._clock.sleep(max(self._backoff.wait(), error.retry_after or 0))
-                return
-            except ApiError:
-                # The namespace is gone, or nobody allowed events: no later attempt would fare better.
-                self.dropped += series.count - series.written_count
-                self._series.pop(key, None)
+        """Write what is due now: new events, and counts of series that have rested.
+
+        Who asks while another writes waits for it, and then writes the rest.
+        """
+        async with self._writing:
+            for key, series in list(self._series.items()):
+                now = self._clock.monotonic()
+                if series.written_count == series.count:
+                    if now - series.last_at > _SERIES_SECONDS:
+                        del self._series[key]
+                    continue
+                if series.written_count and now - series.written_at < _SERIES_PAUSE:
+                    continue
+                try:
+                    await self._write(series)
+                    self._backoff.reset()
+                except TRANSIENT as error:
+                    await self._clock.sleep(max(self._backoff.wait(), error.retry_after or 0))
+                    return
+                except ApiError:
+                    # The namespace is gone, or nobody allowed events: no later attempt would fare better.
+                    self.dropped += series.count - series.written_count
+                    self._series.pop(key, None)
 
     async def _write(self, series: _Series) -> None:
         count = series.count
@@ -184,7 +191,9 @@ class Recorder:
                 return
         else:
             body = series.body | ({"series": counted} if count > 1 else {})
-            await self._api.create(EVENTS, body)
+            # The name is this series' own: an event of this name was written, and the answer was lost.
+            with suppress(AlreadyExistsError):
+                await self._api.create(EVENTS, body)
         series.written_count, series.written_at = count, self._clock.monotonic()
 
     def _begun(self, likeness: _Likeness, note: str, now: float) -> _Series:

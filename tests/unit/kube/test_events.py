@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -8,6 +9,8 @@ import pytest
 
 from closeknit.kube.errors import ForbiddenError, TooManyRequestsError, UnavailableError
 from closeknit.kube.events import EventType, Recorder, Reference
+from closeknit.kube.port import Object
+from closeknit.kube.resources import Resource
 from closeknit.testing.clock import HandClock
 from tests.unit.kube.toy import Toy
 
@@ -174,6 +177,40 @@ async def test_an_event_that_the_server_forgot_is_made_anew() -> None:
     await made.flush()
 
     assert [event["series"]["count"] for event in written(toy)] == [2]
+
+
+async def test_an_event_whose_answer_was_lost_is_not_dropped() -> None:
+    class Lossy(Toy):
+        async def create(self, resource: Resource, obj: Mapping[str, Any]) -> Object:
+            await super().create(resource, obj)
+            raise UnavailableError("the answer was lost")
+
+    toy, clock = Lossy(), HandClock()
+    made = recorder(toy, clock)
+    made.record(POD, "Placed", "x", action="Binding")
+    await flushed(made, clock)
+    await flushed(made, clock)
+
+    assert (len(written(toy)), made.unwritten, made.dropped) == (1, 0, 0)
+
+
+async def test_who_flushes_while_another_writes_writes_no_event_twice() -> None:
+    class Slow(Toy):
+        async def create(self, resource: Resource, obj: Mapping[str, Any]) -> Object:
+            await clock.sleep(1)
+            return await super().create(resource, obj)
+
+    toy, clock = Slow(), HandClock()
+    made = recorder(toy, clock)
+    for name in ("p", "q"):
+        made.record(POD._replace(name=name), "Placed", "x", action="Binding")
+    both = [asyncio.create_task(made.flush()) for _ in range(2)]
+    await clock.advance(1)
+    await clock.advance(1)
+    await asyncio.gather(*both)
+
+    assert toy.calls == ["create events"] * 2
+    assert made.dropped == 0
 
 
 async def test_memory_is_bounded_whatever_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
