@@ -3,8 +3,9 @@
 Every figure stands beside what the same machine does in the same run without a scheduler: creating the same
 objects, and binding the same pods in a bare loop over as many connections. Before anything counts, both have
 been done once with a tenth of the gangs, so that neither meets a server that has never done this. Then they
-take turns at going first, and each begins when the control plane is done with what the other has left: a
-machine is now faster and now slower, and so all rounds count together.
+take turns, and each begins when the control plane is done with what the other has left. A machine is now
+faster and now slower, so each round of the scheduler stands beside what was measured right before and right
+after it, and all rounds count together.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.e2e", description=__doc__)
     parser.add_argument("--nodes", type=int, default=1_000)
     parser.add_argument("--gangs", type=int, default=1_000)
-    parser.add_argument("--rounds", type=int, default=4, help="which count together")
+    parser.add_argument("--rounds", type=int, default=6, help="which count together")
     parser.add_argument("--queued", type=int, default=1_000, help="units that wait while others are judged")
     parser.add_argument("--judged", type=int, default=100, help="infeasible gangs")
     parser.add_argument("--large", type=int, nargs=2, default=(5_000, 20_000), metavar=("NODES", "PODS"))
@@ -81,28 +83,40 @@ def _since(before: dict[str, float], plane: ControlPlane) -> dict[str, float]:
 
 async def _throughput(plane: ControlPlane, folder: Path, options: argparse.Namespace) -> None:
     access = load_access(kubeconfig=str(plane.kubeconfig))
-    rounds: list[tuple[_Round, _Round]] = []
+    alone: list[_Round] = []
+    ours: list[_Round] = []
     async with connect(access, component="bench", connections=WORKERS) as api:
         await prepare(api, options.nodes)
-        for number in range(options.rounds + 1):
-            gangs = options.gangs if number else max(options.gangs // 10, 1)
-            first = await _alone(api, plane, gangs, options.nodes) if number % 2 == 0 else None
-            ours, told = await _scheduled(api, plane, folder / f"scheduler-{number}.log", gangs)
-            alone = first or await _alone(api, plane, gangs, options.nodes)
-            if number:
-                rounds.append((alone, ours))
+        few = max(options.gangs // 10, 1)
+        await _alone(api, plane, few, options.nodes)
+        await _scheduled(api, plane, folder / "scheduler.log", few)
+        alone.append(await _alone(api, plane, options.gangs, options.nodes))
+        _say_alone(alone[-1])
+        for number in range(1, options.rounds + 1):
+            log = folder / f"scheduler-{number}.log"
+            found, told = await _scheduled(api, plane, log, options.gangs)
+            ours.append(found)
             _say(
-                f"{gangs:,} gangs of {_PODS}, {options.nodes:,} nodes, "
-                + (f"round {number}" if number else "not counted"),
-                f"{ours.bound:.1f} s ({gangs * _PODS / ours.bound:,.0f} pods/s; created within "
-                f"{ours.created:.1f} s, {told} gangs told by then; {ours})\n{'':<49}alone: creating "
-                f"{alone.created:.1f} s, bare bindings {alone.bound - alone.created:.1f} s; {alone}",
+                f"{options.gangs:,} gangs of {_PODS}, {options.nodes:,} nodes, round {number}",
+                f"{found.bound:.1f} s ({options.gangs * _PODS / found.bound:,.0f} pods/s; created within "
+                f"{found.created:.1f} s, {told} gangs told by then; {found})",
             )
-    ratio = sum(alone.bound for alone, _ in rounds) / sum(ours.bound for _, ours in rounds)
-    cost = sum(alone.cost() for alone, _ in rounds) / sum(ours.cost() for _, ours in rounds)
-    each = ", ".join(f"{alone.bound / ours.bound:.0%}" for alone, ours in rounds)
+            alone.append(await _alone(api, plane, options.gangs, options.nodes))
+            _say_alone(alone[-1])
+    beside = [(before.bound + after.bound) / 2 for before, after in pairwise(alone)]
+    ratio = sum(beside) / sum(each.bound for each in ours)
+    cost = sum((before.cost() + after.cost()) / 2 for before, after in pairwise(alone))
+    each = ", ".join(f"{bare / found.bound:.0%}" for bare, found in zip(beside, ours, strict=True))
     _say("of creating and bare bindings", f"{ratio:.0%} ({each})", "at least 90%", met=ratio >= 0.9)
-    _say("the same, by seconds of processor", f"{cost:.0%}")
+    _say("the same, by seconds of processor", f"{cost / sum(found.cost() for found in ours):.0%}")
+
+
+def _say_alone(found: _Round) -> None:
+    _say(
+        "alone",
+        f"{found.bound:.1f} s (creating {found.created:.1f} s, bare bindings "
+        f"{found.bound - found.created:.1f} s; {found})",
+    )
 
 
 async def _alone(api: KubernetesApi, plane: ControlPlane, gangs: int, nodes: int) -> _Round:
