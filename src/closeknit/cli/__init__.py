@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import NoReturn
+
+# The name that type checkers know. To load typing takes milliseconds in which an interrupt is a traceback.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _YOUNG = 500_000
 """After how many new objects to look for circles among them; to look takes half a second for a million."""

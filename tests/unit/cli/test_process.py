@@ -37,13 +37,13 @@ def test_a_reader_that_goes_away_ends_it_quietly() -> None:
 LOADING = """
 class Told:
     def find_spec(self, name, path=None, target=None):
-        if name == "closeknit.cli.app":
+        if name == {module!r}:
             ready()
             time.sleep(3600)
 
 sys.meta_path.insert(0, Told())
 """
-"""Says that it is ready in the middle of loading modules."""
+"""Says that it is ready in the middle of loading modules, at this one."""
 READING = """
 class Told:
     def read(self, size=-1):
@@ -57,18 +57,22 @@ given, sys.stdin = sys.stdin.buffer, type("Stdin", (), {"buffer": Told()})
 
 @pytest.mark.parametrize(
     "told",
-    [pytest.param(LOADING, id="while modules load"), pytest.param(READING, id="while it waits for input")],
+    [
+        pytest.param(LOADING.format(module="closeknit.hub"), id="while the first modules load"),
+        pytest.param(LOADING.format(module="closeknit.cli.app"), id="while modules load"),
+        pytest.param(READING, id="while it waits for input"),
+    ],
 )
 def test_an_interrupt_ends_it_quietly(told: str) -> None:
     # A process of a shell's background ignores interrupts, and so would all that it starts.
     run = f"""
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from closeknit.cli import main
 
 def ready():
     print("ready", flush=True)
 {told}
+from closeknit.cli import main
 main()
 """
     with subprocess.Popen(
