@@ -49,7 +49,8 @@ def explain(
     from closeknit.engine import Engine
 
     with refusing_invalid():
-        given = loading.given(files, context, kubeconfig, settings=settings)
+        asked = workload.partition("/")[0] if workload.count("/") > 1 else ""
+        given = loading.given(files, context, kubeconfig, settings=settings, asked=asked)
         reading = loading.reading_of(given, lenient=lenient)
         tell(reading)
         chosen = find(workload, reading.workloads, given)

@@ -57,10 +57,13 @@ def given(
     context: str = "",
     kubeconfig: str = "",
     kinds: Sequence[Kind] = KINDS,
+    *,
     settings: Sequence[str] = (),
+    asked: str = "",
 ) -> Given:
     """Everything that ``-f`` names, and the objects of these kinds in the cluster that is named.
 
+    ``asked`` is the kind that the command is about, where it names one.
     Raises ``InvalidError`` when nothing is named, or when a file cannot be read at all. Notes on how a
     cluster was read go to standard error.
     """
@@ -71,7 +74,8 @@ def given(
         return Given(sources)
     with working("Reading the cluster", big=True, steps=0) as progress:
         found = clusters.ask(context, kubeconfig, lambda asked: live.read_cluster(asked, progress, kinds))
-    sys.stderr.writelines(f"note: {printable(note)}\n" for note in found.notes)
+    notes = (found.unserved.note(found.served, sources, asked), *found.unread)
+    sys.stderr.writelines(f"note: {printable(note)}\n" for note in notes if note)
     return Given(sources, found.served)
 
 

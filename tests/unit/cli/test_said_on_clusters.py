@@ -13,11 +13,8 @@ from tests.unit.cli.on_clusters import group, pods_of, serving_drawn
 from tests.unit.cli.running import Run, on, pod_group
 
 WHERE = "the cluster (context closeknit)"
-ABSENT = (
-    "note: The cluster (context closeknit) does not serve leaderworkerset.x-k8s.io, kubeflow.org;"
-    " nothing of these is read.\n"
-)
-"""What is said of kinds that the embedded cluster does not know."""
+ABSENT = f"note: {WHERE[0].upper()}{WHERE[1:]} does not serve leaderworkerset.x-k8s.io; nothing of these is read.\n"
+"""What is said of a kind that the embedded cluster does not know."""
 
 
 @pytest.fixture
@@ -37,12 +34,28 @@ class TestWhatIsSaid:
         assert run.status == 0
         assert run.out == f"There is no workload in {WHERE}, so there is nothing to place.\n"
         assert run.err == (
-            f"{ABSENT}"
             f"note: PodGroup/default/empty in {WHERE}: spec.minMember: 3 pods must run at once, and none are there."
             " It is planned once they are.\n"
             f"note: PodGroup/default/half in {WHERE}: spec.minMember: 3 pods must run at once, and 1 is there."
             " It is planned once they are.\n"
         )
+
+    @pytest.mark.parametrize("command", ["plan", "validate"])
+    def test_a_kind_that_is_not_served_is_told_where_a_file_is_of_it(
+        self, served: Serving, command: str
+    ) -> None:
+        leaders = {
+            "apiVersion": "leaderworkerset.x-k8s.io/v1",
+            "kind": "LeaderWorkerSet",
+            "metadata": {"name": "train"},
+            "spec": {"leaderWorkerTemplate": {"size": 2, "workerTemplate": {"spec": {"containers": []}}}},
+        }
+
+        with_one = on(served, command, "-f", "-", stdin=json.dumps(leaders))
+        without = on(served, command, "-f", "-", stdin=pod_group("train", 1))
+
+        assert ABSENT in with_one.err
+        assert "does not serve" not in without.err
 
     def test_what_is_wrong_in_the_cluster_is_a_note_unless_that_is_the_question(
         self, served: Serving
@@ -98,14 +111,19 @@ class TestWhatIsSaid:
             ),
             pytest.param(
                 ("topology", "--kubeconfig", "KUBECONFIG", "--topology", "tt"),
-                f'{ABSENT}--topology: The cluster (context closeknit) holds no topology "tt".'
+                '--topology: The cluster (context closeknit) holds no topology "tt".'
                 ' Did you mean "t"? Allowed: "t".\n',
                 id="a topology that is not there",
             ),
             pytest.param(
                 ("explain", "--kubeconfig", "KUBECONFIG", "train"),
-                f'{ABSENT}WORKLOAD: There is no workload "train": {WHERE} holds no workload.\n',
+                f'WORKLOAD: There is no workload "train": {WHERE} holds no workload.\n',
                 id="a workload that is not there",
+            ),
+            pytest.param(
+                ("explain", "--kubeconfig", "KUBECONFIG", "LeaderWorkerSet/default/train"),
+                f'{ABSENT}WORKLOAD: There is no workload "LeaderWorkerSet/default/train": {WHERE} holds no workload.\n',
+                id="a workload of a kind that the cluster does not serve",
             ),
         ],
     )
