@@ -80,17 +80,22 @@ def given(
 
 
 def reading_of(
-    given: Given, *, lenient: bool, partial: bool = False, existing: Collection[Key] = ()
+    given: Given,
+    *,
+    lenient: bool,
+    partial: bool = False,
+    existing: Collection[Key] = (),
+    schedulers: Collection[str] = (),
 ) -> Reading:
     """What can be made of it; what is wrong with single objects is in the result.
 
-    ``partial`` and ``existing`` are those of ``closeknit.dialects.read``.
+    ``partial``, ``existing`` and ``schedulers`` are those of ``closeknit.dialects.read``.
     """
     size = sum(len(source.content) for source in given.files)
     number = len(given.cluster.objects) if given.cluster is not None else 0
     what = f"Reading {size / 1e6:.0f} MB" if size >= _BIG else f"Reading {number} objects"
     with working(what, big=size >= _BIG or number >= _MANY):
-        return read(given.sources, lenient=lenient, partial=partial, existing=existing)
+        return read(given.sources, lenient=lenient, partial=partial, existing=existing, schedulers=schedulers)
 
 
 def sources_of(files: Sequence[str], settings: Sequence[str] = ()) -> list[Source]:

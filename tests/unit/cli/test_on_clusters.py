@@ -108,6 +108,62 @@ class TestTheSameAsFromFiles:
         assert (printed.status, printed.err) == (0, "")
 
 
+def lone_pod(name: str, scheduler: str) -> dict[str, Any]:
+    (made,) = pods_of(name, 1)
+    made["metadata"] = {"name": name}
+    made["spec"]["schedulerName"] = scheduler
+    return made
+
+
+NIGHTLY = ("--scheduler-name", "nightly")
+USUAL = ("--scheduler-name", "kai-scheduler")
+
+
+class TestSchedulerNames:
+    """Single pods are workloads where they name a scheduler that is Closeknit."""
+
+    @pytest.mark.parametrize(
+        ("options", "planned"),
+        [
+            pytest.param((), ["usual"], id="the usual names"),
+            pytest.param(NIGHTLY, ["late"], id="another name in their place"),
+            pytest.param((*NIGHTLY, *USUAL), ["late", "usual"], id="several names"),
+        ],
+    )
+    def test_those_of_the_cluster_and_of_files(
+        self, served: Serving, options: tuple[str, ...], planned: list[str]
+    ) -> None:
+        pods = [lone_pod("late", "nightly"), lone_pod("usual", "kai-scheduler")]
+        served.load(pods)
+        of_cluster = on(served, "plan", "-o", "json", *options)
+        dump: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": everything(served)}
+        of_file = Run("plan", "-f", "-", "-o", "json", *options, stdin=json.dumps(dump))
+        dump["metadata"] = {"annotations": {"closeknit.dev/schedulers": "closeknit,kai-scheduler"}}
+        of_snapshot = Run("plan", "-f", "-", "-o", "json", *options, stdin=json.dumps(dump))
+
+        for run in (of_cluster, of_file, of_snapshot):
+            assert [each["workload"]["name"] for each in outcomes(run)] == planned
+
+    def test_they_can_be_explained(self, served: Serving) -> None:
+        served.load([lone_pod("late", "nightly")])
+
+        unknown = on(served, "explain", "late")
+        known = on(served, "explain", "late", *NIGHTLY)
+
+        assert unknown.status == 2
+        assert known.out.startswith("Pod default/late: placed, 1 pod on 1 node")
+
+    @pytest.mark.parametrize("command", [("plan",), ("explain", "late")], ids=" ".join)
+    def test_a_name_that_no_pod_can_name(self, command: tuple[str, ...]) -> None:
+        run = Run(*command, "-f", "-", "--scheduler-name", "No Name")
+
+        assert (run.status, run.out) == (2, "")
+        assert run.err == (
+            '--scheduler-name: "No Name" is no name that a pod\'s schedulerName could have. Write lower-case'
+            " letters, digits, dashes and dots.\n"
+        )
+
+
 class TestFilesOnACluster:
     """The question "would this fit now?"."""
 
