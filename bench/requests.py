@@ -33,6 +33,22 @@ def apart_by(name: str, pods: int, keys: Sequence[str]) -> Request:
     return Request(name, Group("gang", (members,)), TOPOLOGY.name)
 
 
+def mixed(name: str, *parts: tuple[int, Resources]) -> Request:
+    """One group that prefers a rack, of pods of several shapes: of each so many."""
+    members = tuple(PodSet(f"part-{i}", pods, resources) for i, (pods, resources) in enumerate(parts))
+    return Request(name, Group("gang", members, preferred=RACK), TOPOLOGY.name)
+
+
+def led(name: str) -> Request:
+    """A leader of 1 GPU and 8 workers of 2, which prefer a rack."""
+    return mixed(name, (1, pod(1)), (8, pod(2)))
+
+
+def hard_to_pack(name: str) -> Request:
+    """Two pods that fill a node each and 16 of 3 GPUs, which prefer a rack: the best is searched for."""
+    return mixed(name, (2, pod(8)), (16, pod(3)))
+
+
 def rack_gang(name: str, gpus: int = 1, cpu: str | None = None) -> Request:
     """Four pods in one rack."""
     return gang(name, 4, pod(gpus, cpu), required=RACK)

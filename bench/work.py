@@ -8,7 +8,16 @@ from functools import partial
 
 from bench.bed import Bed
 from bench.clusters import BLOCK, FACTS, GPUS_A_NODE, HOST, RACK, ZONE, node, pod
-from bench.requests import apart_by, gang, nested, rack_gang, too_large_for_a_rack, too_many_large_groups
+from bench.requests import (
+    apart_by,
+    gang,
+    hard_to_pack,
+    led,
+    nested,
+    rack_gang,
+    too_large_for_a_rack,
+    too_many_large_groups,
+)
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.nodes import Node
@@ -240,6 +249,10 @@ MEASURES = (
         "4 pods that fill a node each, in a rack",
         asked(partial(rack_gang, gpus=GPUS_A_NODE), 200),
         "placed",
+    ),
+    Measure("mixed", "1 pod of 1 GPU and 8 of 2 that prefer a rack", asked(led, 200), "placed"),
+    Measure(
+        "mixed-hard", "2 pods of 8 GPUs and 16 of 3 that prefer a rack", asked(hard_to_pack, 20), "placed"
     ),
     Measure("cold", "4 pods in a rack, amount never seen", cold_amount, "placed"),
     Measure("cold-value", "4 pods in a rack, selector value never seen", cold_value, "placed"),

@@ -1,6 +1,6 @@
 """Every order of events in the binding of a gang whose volumes wait for their first consumer, with faults.
 
-The model of ``test_commit_protocol`` with claims to volumes: what is written for them is what the scheduler
+The model of ``preparing_model`` with claims to volumes: what is written for them is what the scheduler
 writes, and controllers do their part at any time after it.
 """
 
@@ -25,8 +25,8 @@ from closeknit.scheduler.answers import Answer
 from closeknit.scheduler.commit import Answered, Call
 from closeknit.scheduler.preparations import Prepare, Undo
 from tests.filters.claims import mounting, storage_class, volume, volume_claim
-from tests.property.test_claim_protocol import PreparingModel
-from tests.property.test_commit_protocol import NODES, explore
+from tests.property.commit_model import NODES, explore
+from tests.property.preparing_model import PreparingModel
 from tests.unit.scheduler.objects import pod
 
 

@@ -7,9 +7,16 @@ dialect may live here; a sentence about an outcome lives nowhere else.
 from __future__ import annotations
 
 import gc
+import os
 import sys
-from typing import NoReturn
 
+# The name that type checkers know. To load typing takes milliseconds in which an interrupt is a traceback.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+_INTERRUPTED = 130
+"""As ``ExitStatus`` has it, which is not loaded yet."""
 _YOUNG = 500_000
 """After how many new objects to look for circles among them; to look takes half a second for a million."""
 
@@ -28,9 +35,16 @@ def main() -> NoReturn:
     """Run the command line and end the process."""
     try:
         # Imported only here, so that an interrupt while modules load ends as quietly as a later one.
+        import signal
+
+        usual = signal.getsignal(signal.SIGINT)
+        if usual is signal.default_int_handler:
+            # What is raised while modules load may be lost in a callback of the import system.
+            signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
         from closeknit.cli import app
 
+        signal.signal(signal.SIGINT, usual)
         collect_seldom()
         app.run(sys.argv[1:])
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(_INTERRUPTED)

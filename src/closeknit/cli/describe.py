@@ -22,6 +22,8 @@ from closeknit.scheduler.wording import printable
 
 _APART = ("apiVersion", "kind", "metadata", "spec", "status")
 _MOST_EVENTS = 500
+_LONGEST_ANNOTATION = 140
+"""As kubectl has it; what programs write there is longer, and conditions tell a person the same."""
 
 
 def describe(
@@ -77,8 +79,8 @@ def described(obj: Object, events: list[Object] | str, now: datetime) -> Iterato
         ("Owned by", ", ".join(owners)),
     ]
     yield from aligned([(f"{key}:", cell(value)) for key, value in facts if value])
-    for title, mapping in (("Labels", "labels"), ("Annotations", "annotations")):
-        yield from _section(title, metadata.get(mapping) or {})
+    yield from _section("Labels", metadata.get("labels") or {})
+    yield from _annotations(metadata.get("annotations") or {})
     yield from _section("Spec", obj.get("spec") or {})
     for key in obj:
         if key not in _APART:
@@ -96,6 +98,17 @@ def _hidden(obj: Object, key: str) -> Any:
     if obj.get("kind") == "Secret" and key in ("data", "stringData") and isinstance(value, Mapping):
         return {name: f"{len(str(inner))} characters" for name, inner in value.items()}
     return value
+
+
+def _annotations(annotations: Mapping[str, Any]) -> Iterator[str]:
+    """Each in one line, as it was written; of a long one the beginning, and how long it is."""
+    if annotations:
+        yield "Annotations:\n"
+    for key, value in annotations.items():
+        text = str(value)
+        shown = printable(text[:_LONGEST_ANNOTATION])
+        rest = f"... ({len(text):,} characters)" if len(text) > _LONGEST_ANNOTATION else ""
+        yield f"  {printable(key)}: {shown}{rest}\n"
 
 
 def _section(title: str, value: Any) -> Iterator[str]:

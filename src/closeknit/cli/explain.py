@@ -13,6 +13,7 @@ from closeknit.cli.display import Branch, Tone, branch
 from closeknit.cli.exits import ExitStatus, faulty, finish, refusing_invalid, tell
 from closeknit.cli.loading import Given
 from closeknit.cli.preferences import Missed, Why
+from closeknit.cli.scheduler_names import SchedulerNames, require_names
 from closeknit.cli.verdict_tree import Detail
 from closeknit.hub.outcome import Choice, Placed
 from closeknit.hub.paths import Verbatim
@@ -38,6 +39,7 @@ def explain(
     kubeconfig: options.Kubeconfig = "",
     output: Annotated[options.Text, typer.Option("-o", "--output", help="text or json.")] = options.Text.TEXT,
     settings: options.Settings = [],  # noqa: B006 (Typer copies it)
+    scheduler_names: SchedulerNames = [],  # noqa: B006 (Typer copies it)
     lenient: options.Lenient = False,
 ) -> None:
     """Tell why a workload is placed where it is, or why not.
@@ -49,8 +51,10 @@ def explain(
     from closeknit.engine import Engine
 
     with refusing_invalid():
-        given = loading.given(files, context, kubeconfig, settings=settings)
-        reading = loading.reading_of(given, lenient=lenient)
+        require_names(scheduler_names)
+        asked = workload.partition("/")[0] if workload.count("/") > 1 else ""
+        given = loading.given(files, context, kubeconfig, settings=settings, asked=asked)
+        reading = loading.reading_of(given, lenient=lenient, schedulers=scheduler_names)
         tell(reading)
         chosen = find(workload, reading.workloads, given)
         engine = Engine(reading.cluster)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,12 +25,70 @@ _OPTION = (Verbatim("--kubeconfig"),)
 
 def require_free(kubeconfig: Path) -> None:
     """Refuse a file that somebody else has written, and that of a cluster which is still served."""
+    with _free(kubeconfig):
+        pass
+
+
+@contextmanager
+def written(server: Server, kubeconfig: Path) -> Iterator[None]:
+    """Keep the file for as long as the server is up; raises ``InvalidError``.
+
+    It stays locked, and the system lets go of it however the process ends, so that what is left of one that
+    was killed is in nobody's way.
+    """
+    own = kubeconfig.with_name(f".{kubeconfig.name}.{secrets.token_hex(4)}")
+    try:
+        server.write_kubeconfig(own)
+        file = own.open("rb")
+    except OSError as error:
+        raise InvalidError([_refused(sentences.KUBECONFIG_UNWRITABLE, kubeconfig, error)]) from error
+    with file:
+        _locked(file)
+        try:
+            _put(own, kubeconfig)
+        except OSError as error:
+            raise InvalidError([_refused(sentences.KUBECONFIG_UNWRITABLE, kubeconfig, error)]) from error
+        finally:
+            own.unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            server.remove_kubeconfig(kubeconfig)
+
+
+def _put(own: Path, kubeconfig: Path) -> None:
+    """Give our file its name, locked as it is. Of all who try that at the same time, one succeeds."""
+    while True:
+        with _free(kubeconfig) as left:
+            if left is None:
+                try:
+                    os.link(own, kubeconfig)
+                except FileExistsError:
+                    if not kubeconfig.is_symlink():
+                        continue
+                except OSError:
+                    # A file system without links; a real fault shows at once.
+                    pass
+                else:
+                    return
+            elif not _is_at(left, kubeconfig):
+                continue
+            own.replace(kubeconfig)
+            return
+
+
+@contextmanager
+def _free(kubeconfig: Path) -> Iterator[BinaryIO | None]:
+    """What is left of an earlier run, locked; None where there is no file. Raises ``InvalidError``."""
     try:
         file = kubeconfig.open("rb")
     except FileNotFoundError:
-        return
+        file = None
     except OSError as error:
         raise InvalidError([_refused(sentences.KUBECONFIG_UNREADABLE, kubeconfig, error)]) from error
+    if file is None:
+        yield None
+        return
     with file:
         try:
             content = json.load(file)
@@ -40,27 +100,15 @@ def require_free(kubeconfig: Path) -> None:
             server, process = _holder(content)
             facts = {"file": str(kubeconfig), "server": server, "process": process}
             raise InvalidError([sentences.KUBECONFIG_IN_USE.at(_OPTION, **facts)])
+        yield file
 
 
-@contextmanager
-def written(server: Server, kubeconfig: Path) -> Iterator[None]:
-    """Keep the file for as long as the server is up; raises ``InvalidError``.
-
-    It stays locked, and the system lets go of it however the process ends, so that what is left of one that
-    was killed is in nobody's way.
-    """
-    # Somebody else may have started in the meantime.
-    require_free(kubeconfig)
+def _is_at(file: BinaryIO, path: Path) -> bool:
+    """Whether an open file still has this name; somebody may have put another in its place."""
     try:
-        server.write_kubeconfig(kubeconfig)
-    except OSError as error:
-        raise InvalidError([_refused(sentences.KUBECONFIG_UNWRITABLE, kubeconfig, error)]) from error
-    with kubeconfig.open("rb") as file:
-        _locked(file)
-        try:
-            yield
-        finally:
-            server.remove_kubeconfig(kubeconfig)
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _refused(wrong: Code, kubeconfig: Path, error: OSError) -> Problem:

@@ -1,6 +1,6 @@
 """Reads the objects of a cluster that planning needs. Nothing is ever written.
 
-A kind that the cluster does not serve, or that may not be listed, is passed over with a note.
+A kind that the cluster serves in other versions only, or that may not be listed, is passed over with a note.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from closeknit.cli.clusters import AskedCluster, upper
+from closeknit.cli.clusters import AskedCluster
+from closeknit.cli.unserved import Unserved, unserved
 from closeknit.dialects import KINDS, Kind, Served
 from closeknit.kube.errors import ForbiddenError, GoneError, NotFoundError
 from closeknit.kube.port import EVERYTHING, KubernetesApi, Object, Selection, pages
 from closeknit.kube.resources import Resource
-from closeknit.scheduler.wording import listed
 
 
 class Progress(Protocol):
@@ -32,15 +32,10 @@ class Snapshot:
     """The objects of a cluster, and what is worth knowing about how they were read."""
 
     served: Served
-    unserved: tuple[str, ...]
-    """Of kinds that the cluster has not."""
+    unserved: Unserved
+    """The kinds that the cluster has not."""
     unread: tuple[str, ...]
-    """Of objects that may not be listed."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """All of it."""
-        return (*self.unserved, *self.unread)
+    """Notes on objects that are there, or may be, and were passed over."""
 
 
 async def read_cluster(cluster: AskedCluster, progress: Progress, kinds: Sequence[Kind] = KINDS) -> Snapshot:
@@ -51,8 +46,11 @@ async def read_cluster(cluster: AskedCluster, progress: Progress, kinds: Sequenc
     objects = list(itertools.chain.from_iterable(found for found, _ in parts))
     return Snapshot(
         Served(cluster.name, objects, cluster.namespace),
-        unserved=tuple(_unserved(kinds, resources, cluster.name)),
-        unread=tuple(note for _, note in parts if note),
+        unserved=unserved(kinds, resources),
+        unread=(
+            *_in_other_versions(kinds, resources, cluster.name),
+            *(note for _, note in parts if note),
+        ),
     )
 
 
@@ -75,28 +73,18 @@ def _versions(kinds: Iterable[Kind]) -> dict[tuple[str, str], set[str]]:
     return versions
 
 
-def _unserved(kinds: Sequence[Kind], resources: Sequence[Resource], cluster: str) -> Iterator[str]:
-    """What to know about kinds that the cluster has not; a group of which it has none is named as a whole."""
+def _in_other_versions(kinds: Sequence[Kind], resources: Sequence[Resource], cluster: str) -> Iterator[str]:
+    """What to know about kinds that the cluster has in no version that is read."""
     served: dict[tuple[str, str], list[str]] = defaultdict(list)
     for each in resources:
         served[each.group, each.kind].append(each.version)
-    wanted = _versions(kinds)
-    missing: dict[str, list[str]] = defaultdict(list)
-    optional = {(each.group, each.kind) for each in kinds if each.optional}
-    for (group, kind), versions in wanted.items():
-        if not served.get((group, kind)):
-            if (group, kind) not in optional:
-                missing[group].append(kind)
-        elif not versions & set(served[group, kind]):
-            found, read = ", ".join(served[group, kind]), ", ".join(sorted(versions))
+    for (group, kind), versions in _versions(kinds).items():
+        has = served.get((group, kind))
+        if has and not versions.intersection(has):
+            found, read = ", ".join(has), ", ".join(sorted(versions))
             yield (
                 f"{kind} ({group}) is passed over: {cluster} serves it in {found}, and it is read in {read}."
             )
-    whole = {group for group, _ in wanted} - {group for group, kind in wanted if served.get((group, kind))}
-    names = [group for group in missing if group in whole]
-    names += [f"{kind} ({group})" for group in missing if group not in whole for kind in missing[group]]
-    if names:
-        yield f"{upper(cluster)} does not serve {listed(names, limit=len(names))}; nothing of these is read."
 
 
 async def _listed(

@@ -57,10 +57,13 @@ def given(
     context: str = "",
     kubeconfig: str = "",
     kinds: Sequence[Kind] = KINDS,
+    *,
     settings: Sequence[str] = (),
+    asked: str = "",
 ) -> Given:
     """Everything that ``-f`` names, and the objects of these kinds in the cluster that is named.
 
+    ``asked`` is the kind that the command is about, where it names one.
     Raises ``InvalidError`` when nothing is named, or when a file cannot be read at all. Notes on how a
     cluster was read go to standard error.
     """
@@ -71,22 +74,28 @@ def given(
         return Given(sources)
     with working("Reading the cluster", big=True, steps=0) as progress:
         found = clusters.ask(context, kubeconfig, lambda asked: live.read_cluster(asked, progress, kinds))
-    sys.stderr.writelines(f"note: {printable(note)}\n" for note in found.notes)
+    notes = (found.unserved.note(found.served, sources, asked), *found.unread)
+    sys.stderr.writelines(f"note: {printable(note)}\n" for note in notes if note)
     return Given(sources, found.served)
 
 
 def reading_of(
-    given: Given, *, lenient: bool, partial: bool = False, existing: Collection[Key] = ()
+    given: Given,
+    *,
+    lenient: bool,
+    partial: bool = False,
+    existing: Collection[Key] = (),
+    schedulers: Collection[str] = (),
 ) -> Reading:
     """What can be made of it; what is wrong with single objects is in the result.
 
-    ``partial`` and ``existing`` are those of ``closeknit.dialects.read``.
+    ``partial``, ``existing`` and ``schedulers`` are those of ``closeknit.dialects.read``.
     """
     size = sum(len(source.content) for source in given.files)
     number = len(given.cluster.objects) if given.cluster is not None else 0
     what = f"Reading {size / 1e6:.0f} MB" if size >= _BIG else f"Reading {number} objects"
     with working(what, big=size >= _BIG or number >= _MANY):
-        return read(given.sources, lenient=lenient, partial=partial, existing=existing)
+        return read(given.sources, lenient=lenient, partial=partial, existing=existing, schedulers=schedulers)
 
 
 def sources_of(files: Sequence[str], settings: Sequence[str] = ()) -> list[Source]:

@@ -12,6 +12,7 @@ import typer
 from closeknit.cli import display, loading, occupancy, options, svg, verdict_tree
 from closeknit.cli.clusters import upper
 from closeknit.cli.exits import ExitStatus, faulty, finish, refusing_invalid, tell
+from closeknit.cli.scheduler_names import SchedulerNames, require_names
 from closeknit.dialects import Reading
 from closeknit.hub.outcome import Placed
 from closeknit.hub.topology import Topology
@@ -28,6 +29,7 @@ def plan(
         options.Picture, typer.Option("-o", "--output", help="text, json, or a picture as svg.")
     ] = options.Picture.TEXT,
     settings: options.Settings = [],  # noqa: B006 (Typer copies it)
+    scheduler_names: SchedulerNames = [],  # noqa: B006 (Typer copies it)
     lenient: options.Lenient = False,
 ) -> None:
     """Place the workloads in the files on the nodes in them.
@@ -37,8 +39,9 @@ def plan(
     use come from that cluster, and its own queue is counted; it is shown where the files hold no workload.
     """
     with refusing_invalid():
+        require_names(scheduler_names)
         given = loading.given(files, context, kubeconfig, settings=settings)
-        reading = loading.reading_of(given, lenient=lenient)
+        reading = loading.reading_of(given, lenient=lenient, schedulers=scheduler_names)
         tell(reading)
         every = decided(reading)
     verdicts = _asked_for(reading, every)

@@ -27,6 +27,13 @@ SchedulerNames = Annotated[
 def schedulers_named(names: Sequence[str]) -> frozenset[str]:
     """The schedulers that are meant: the usual ones where none is named; refuses what no pod could name."""
     from closeknit.dialects.lone_pods import SCHEDULERS
+
+    require_names(names)
+    return frozenset(names) or SCHEDULERS
+
+
+def require_names(names: Sequence[str]) -> None:
+    """Refuse what no pod could name."""
     from closeknit.dialects.wire.registry import is_name
 
     wrong = [
@@ -34,4 +41,3 @@ def schedulers_named(names: Sequence[str]) -> frozenset[str]:
     ]
     if wrong:
         raise InvalidError(wrong)
-    return frozenset(names) or SCHEDULERS

@@ -92,6 +92,7 @@ def read(
     lenient: bool = False,
     partial: bool = False,
     existing: Collection[Key] = (),
+    schedulers: Collection[str] = (),
 ) -> Reading:
     """Read plain Kubernetes objects in any mix and order, multi-document YAML or JSON.
 
@@ -105,10 +106,13 @@ def read(
     who places nothing: files without a cluster may name what is in it, so an object of whose kind the files
     have none is a note, and the levels of a topology that they do not have are taken from
     what they ask for. ``existing`` are objects that a cluster has admitted already: what their operator
-    merely warns about in an update is a note.
+    merely warns about in an update is a note. ``schedulers`` are the names by which pods mean Closeknit,
+    where they are not those that a source tells, or the usual ones.
     """
     with _collector_paused():
-        loaded = load(DIALECTS, sources, lenient=lenient, partial=partial, existing=existing)
+        loaded = load(
+            DIALECTS, sources, lenient=lenient, partial=partial, existing=existing, schedulers=schedulers
+        )
         return reading_of(loaded)
 
 

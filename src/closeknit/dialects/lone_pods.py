@@ -35,7 +35,7 @@ _GROUPED = frozenset((kind.group, kind.kind) for kind in KAI.kinds if kind.shape
 
 def compile_lone_pod(pod: Stored[Pod], view: View) -> Compiled:
     """What a pod asks for that waits for a node and belongs to no group."""
-    schedulers = SCHEDULERS if view.schedulers is None else view.schedulers
+    schedulers = (view.meant or SCHEDULERS) if view.schedulers is None else view.schedulers
     if pod.content.spec.scheduler_name not in schedulers:
         return Compiled()
     read = view.derive(pod_of, pod.key)

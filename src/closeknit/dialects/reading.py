@@ -105,10 +105,11 @@ def load(
     lenient: bool = False,
     partial: bool = False,
     existing: Collection[Key] = (),
+    schedulers: Collection[str] = (),
 ) -> Loaded:
     """Put every object of the sources into a store, what files hold before what a cluster serves.
 
-    ``partial`` and ``existing`` are those of ``closeknit.dialects.read``.
+    ``partial``, ``existing`` and ``schedulers`` are those of ``closeknit.dialects.read``.
     """
     unread: list[Located] = []
     live = [source for source in sources if isinstance(source, Served)]
@@ -118,6 +119,9 @@ def load(
     whole = bool(live) or not partial
     loaded = load_documents(families, documents, lenient=lenient, partial=not whole, namespace=namespace)
     loaded.view.existing = frozenset(existing)
+    if schedulers and loaded.view.schedulers is not None:
+        loaded.view.schedulers = frozenset(schedulers)
+    loaded.view.meant = frozenset(schedulers)
     names = [source.name for source in sources]
     notes = tuple(each for each in unread if each.problem.severity is Severity.NOTE)
     problems = (*(each for each in unread if each not in notes), *loaded.problems)

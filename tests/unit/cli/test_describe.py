@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 
@@ -88,5 +89,31 @@ class TestDescribe:
             "Conditions:\n"
             "  TYPE    STATUS   AGE   REASON   MESSAGE\n"
             "  Ready   False    5m    Late     Not\\x1b yet\n"
+            "Events: none\n"
+        )
+
+    def test_annotations_are_written_as_they_are_and_long_ones_are_cut(self) -> None:
+        outcome = json.dumps({"status": "unplaceable", "shortfalls": ["x" * 1000]}, separators=(",", ":"))
+        annotated = {
+            "apiVersion": "scheduling.run.ai/v2alpha2",
+            "kind": "PodGroup",
+            "metadata": {
+                "name": "g",
+                "annotations": {
+                    "closeknit.dev/outcome": outcome,
+                    "closeknit.dev/pod-resources": '{"nvidia.com/gpu": "8"}',
+                    "told": "two\nlines\x1b",
+                    "longest": "y" * 140,
+                },
+            },
+        }
+
+        text = "".join(described(annotated, [], datetime(2026, 1, 1, tzinfo=UTC)))
+
+        assert text.partition("Annotations:\n")[2] == (
+            f"  closeknit.dev/outcome: {outcome[:140]}... (1,042 characters)\n"
+            '  closeknit.dev/pod-resources: {"nvidia.com/gpu": "8"}\n'
+            "  told: two\\nlines\\x1b\n"
+            f"  longest: {'y' * 140}\n"
             "Events: none\n"
         )

@@ -12,59 +12,17 @@ import yaml
 
 from closeknit.cli import live
 from closeknit.dialects import KINDS
-from tests.serving import Serving, serving
-from tests.unit.cli.running import DRAWING, TOPOLOGY, Run, on, outcomes, pod_group
+from tests.serving import Serving
+from tests.unit.cli.on_clusters import group, pods_of, serving_drawn
+from tests.unit.cli.running import Run, on, outcomes, pod_group
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-WHERE = "the cluster (context closeknit)"
-
-
-ABSENT = (
-    "note: The cluster (context closeknit) does not serve leaderworkerset.x-k8s.io, kubeflow.org;"
-    " nothing of these is read.\n"
-)
-"""What is said of kinds that the embedded cluster does not know."""
-
-
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Serving]:
-    """A cluster with all definitions and the drawn nodes."""
-    with serving(tmp_path / "kubeconfig") as running:
-        (tmp_path / "cluster.txt").write_text(DRAWING)
-        nodes = Run("nodes", "--drawing", str(tmp_path / "cluster.txt"), "--prefix", "")
-        objects = list(yaml.safe_load_all(TOPOLOGY + nodes.out))
-        for each in objects:
-            each["metadata"].pop("ownerReferences", None)
-        running.load(objects)
+    with serving_drawn(tmp_path) as running:
         yield running
-
-
-def pods_of(group: str, number: int, *, gpus: int = 8) -> list[dict[str, Any]]:
-    amounts = {"nvidia.com/gpu": str(gpus)}
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": f"{group}-{i}", "annotations": {"pod-group-name": group}},
-            "spec": {
-                "containers": [
-                    {
-                        "name": "main",
-                        "image": "busybox",
-                        "resources": {"limits": amounts, "requests": amounts},
-                    }
-                ]
-            },
-        }
-        for i in range(number)
-    ]
-
-
-def group(name: str, members: int, required: str | None = None, **more: Any) -> dict[str, Any]:
-    made: dict[str, Any] = yaml.safe_load(pod_group(name, members, required, **more).removeprefix("---\n"))
-    return made
 
 
 def everything(served: Serving) -> list[dict[str, Any]]:
@@ -148,6 +106,62 @@ class TestTheSameAsFromFiles:
 
         assert unused(from_file) == unused(from_cluster)
         assert (printed.status, printed.err) == (0, "")
+
+
+def lone_pod(name: str, scheduler: str) -> dict[str, Any]:
+    (made,) = pods_of(name, 1)
+    made["metadata"] = {"name": name}
+    made["spec"]["schedulerName"] = scheduler
+    return made
+
+
+NIGHTLY = ("--scheduler-name", "nightly")
+USUAL = ("--scheduler-name", "kai-scheduler")
+
+
+class TestSchedulerNames:
+    """Single pods are workloads where they name a scheduler that is Closeknit."""
+
+    @pytest.mark.parametrize(
+        ("options", "planned"),
+        [
+            pytest.param((), ["usual"], id="the usual names"),
+            pytest.param(NIGHTLY, ["late"], id="another name in their place"),
+            pytest.param((*NIGHTLY, *USUAL), ["late", "usual"], id="several names"),
+        ],
+    )
+    def test_those_of_the_cluster_and_of_files(
+        self, served: Serving, options: tuple[str, ...], planned: list[str]
+    ) -> None:
+        pods = [lone_pod("late", "nightly"), lone_pod("usual", "kai-scheduler")]
+        served.load(pods)
+        of_cluster = on(served, "plan", "-o", "json", *options)
+        dump: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": everything(served)}
+        of_file = Run("plan", "-f", "-", "-o", "json", *options, stdin=json.dumps(dump))
+        dump["metadata"] = {"annotations": {"closeknit.dev/schedulers": "closeknit,kai-scheduler"}}
+        of_snapshot = Run("plan", "-f", "-", "-o", "json", *options, stdin=json.dumps(dump))
+
+        for run in (of_cluster, of_file, of_snapshot):
+            assert [each["workload"]["name"] for each in outcomes(run)] == planned
+
+    def test_they_can_be_explained(self, served: Serving) -> None:
+        served.load([lone_pod("late", "nightly")])
+
+        unknown = on(served, "explain", "late")
+        known = on(served, "explain", "late", *NIGHTLY)
+
+        assert unknown.status == 2
+        assert known.out.startswith("Pod default/late: placed, 1 pod on 1 node")
+
+    @pytest.mark.parametrize("command", [("plan",), ("explain", "late")], ids=" ".join)
+    def test_a_name_that_no_pod_can_name(self, command: tuple[str, ...]) -> None:
+        run = Run(*command, "-f", "-", "--scheduler-name", "No Name")
+
+        assert (run.status, run.out) == (2, "")
+        assert run.err == (
+            '--scheduler-name: "No Name" is no name that a pod\'s schedulerName could have. Write lower-case'
+            " letters, digits, dashes and dots.\n"
+        )
 
 
 class TestFilesOnACluster:
@@ -250,140 +264,6 @@ class TestFilesOnACluster:
 
         assert (run.status, same.status) == (2, 0)
         assert "<stdin>:1:spec.levels" in run.err
-
-
-class TestWhatIsSaid:
-    """Notes on objects of the cluster, and errors that name the remedy."""
-
-    def test_nothing_is_assumed_for_a_group_without_pods(self, served: Serving) -> None:
-        served.load([group("empty", 3), group("half", 3), *pods_of("half", 1)])
-
-        run = on(served, "plan")
-
-        assert run.status == 0
-        assert run.out == f"There is no workload in {WHERE}, so there is nothing to place.\n"
-        assert run.err == (
-            f"{ABSENT}"
-            f"note: PodGroup/default/empty in {WHERE}: spec.minMember: 3 pods must run at once, and none are there."
-            " It is planned once they are.\n"
-            f"note: PodGroup/default/half in {WHERE}: spec.minMember: 3 pods must run at once, and 1 is there."
-            " It is planned once they are.\n"
-        )
-
-    def test_what_is_wrong_in_the_cluster_is_a_note_unless_that_is_the_question(
-        self, served: Serving
-    ) -> None:
-        wrong = [group("wrong", 1, "rakc"), *pods_of("wrong", 1)]
-        served.load(wrong)
-
-        topology = on(served, "topology")
-        planned = on(served, "plan", "-f", "-", stdin=pod_group("new", 1, "rack"))
-        validated = on(served, "validate")
-
-        told = f"PodGroup/default/wrong in {WHERE}: spec.topologyConstraint.requiredTopologyLevel: "
-        assert (topology.status, planned.status, validated.status) == (0, 0, 2)
-        assert f"note: {told}" in topology.err
-        assert f"note: {told}" in planned.err
-        assert any(line.startswith(told) for line in validated.err.splitlines())
-        assert validated.err.endswith("1 problem found.\n")
-
-    def test_many_remarks_do_not_drown_the_rest(self, served: Serving) -> None:
-        served.load(group(f"empty-{i:02}", 1) for i in range(14))
-
-        run = on(served, "plan")
-        validated = on(served, "validate")
-
-        assert run.err.count("is planned once") == 10
-        assert "note: 4 more remarks on objects in the cluster; closeknit validate without files" in run.err
-        assert (validated.status, validated.err.count("is planned once")) == (0, 14)
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            pytest.param(
-                ("plan",),
-                "-f: Nothing is named to read. Name files with -f, or a cluster with --context or --kubeconfig.\n",
-                id="neither files nor a cluster",
-            ),
-            pytest.param(
-                ("plan", "--kubeconfig", "KUBECONFIG", "--context", "closeknot"),
-                "--context: KUBECONFIG: there is no context 'closeknot'. The contexts are: closeknit."
-                " Did you mean 'closeknit'?\n",
-                id="a context that is not there",
-            ),
-            pytest.param(
-                ("get", "pods", "--kubeconfig", "no/such/file"),
-                "--kubeconfig: There is no kubeconfig file no/such/file.\n",
-                id="a kubeconfig that is not there",
-            ),
-            pytest.param(
-                ("nodes", "--kubeconfig", "KUBECONFIG", "--shape", "host=3"),
-                "--shape: --shape describes nodes that are made up, and the nodes of a cluster are asked for."
-                " Leave one of them out.\n",
-                id="a shape and a cluster",
-            ),
-            pytest.param(
-                ("topology", "--kubeconfig", "KUBECONFIG", "--topology", "tt"),
-                f'{ABSENT}--topology: The cluster (context closeknit) holds no topology "tt".'
-                ' Did you mean "t"? Allowed: "t".\n',
-                id="a topology that is not there",
-            ),
-            pytest.param(
-                ("explain", "--kubeconfig", "KUBECONFIG", "train"),
-                f'{ABSENT}WORKLOAD: There is no workload "train": {WHERE} holds no workload.\n',
-                id="a workload that is not there",
-            ),
-        ],
-    )
-    def test_wrong_usage_has_a_remedy(
-        self, served: Serving, arguments: tuple[str, ...], message: str
-    ) -> None:
-        words = [str(served.kubeconfig) if word == "KUBECONFIG" else word for word in arguments]
-
-        run = Run(*words)
-
-        assert (run.status, run.out) == (2, "")
-        assert run.err == message.replace("KUBECONFIG", str(served.kubeconfig))
-
-    def test_a_cluster_that_is_not_there(self, tmp_path: Path) -> None:
-        with serving(tmp_path / "kubeconfig") as gone:
-            text = gone.kubeconfig.read_text()
-            address = json.loads(text)["clusters"][0]["cluster"]["server"]
-
-        run = Run("plan", "--kubeconfig", str(tmp_path / "kubeconfig"))
-
-        assert (run.status, run.out) == (1, "")
-        assert run.err == (
-            f"The cluster (context closeknit) cannot be asked: {address} cannot be reached: Connection refused."
-            " Check that it runs, or name another one with --context or --kubeconfig.\n"
-        )
-
-    def test_a_certificate_that_nobody_vouches_for(self, served: Serving, tmp_path: Path) -> None:
-        configuration = json.loads(served.kubeconfig.read_text())
-        del configuration["clusters"][0]["cluster"]["certificate-authority-data"]
-        kubeconfig = tmp_path / "untrusted.kubeconfig"
-        kubeconfig.write_text(json.dumps(configuration))
-
-        run = Run("plan", "--kubeconfig", str(kubeconfig))
-
-        assert (run.status, run.out) == (1, "")
-        assert "cannot be reached: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed" in run.err
-        assert "object at" not in run.err
-
-    def test_credentials_that_are_not_accepted(self, served: Serving, tmp_path: Path) -> None:
-        configuration = json.loads(served.kubeconfig.read_text())
-        address = configuration["clusters"][0]["cluster"]["server"]
-        configuration["users"][0]["user"] = {"token": "expired"}
-        kubeconfig = tmp_path / "expired.kubeconfig"
-        kubeconfig.write_text(json.dumps(configuration))
-
-        run = Run("plan", "--kubeconfig", str(kubeconfig))
-
-        assert run.status == 2
-        assert run.err == (
-            f"The cluster (context closeknit), {address}, does not accept who asks: Unauthorized."
-            " Log in again, or name another one with --context or --kubeconfig.\n"
-        )
 
 
 def test_an_object_of_two_versions_is_read_in_the_one_in_which_it_is_written(served: Serving) -> None:

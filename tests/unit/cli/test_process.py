@@ -37,13 +37,33 @@ def test_a_reader_that_goes_away_ends_it_quietly() -> None:
 LOADING = """
 class Told:
     def find_spec(self, name, path=None, target=None):
-        if name == "closeknit.cli.app":
+        if name == {module!r}:
             ready()
             time.sleep(3600)
 
 sys.meta_path.insert(0, Told())
 """
-"""Says that it is ready in the middle of loading modules."""
+"""Says that it is ready in the middle of loading modules, at this one."""
+LOSING = """
+import weakref
+
+class Thing:
+    pass
+
+class Told:
+    def find_spec(self, name, path=None, target=None):
+        if name == "closeknit.cli.app":
+            thing = Thing()
+            self.kept = weakref.ref(thing, self.waits)
+            del thing
+
+    def waits(self, _):
+        ready()
+        time.sleep(3600)
+
+sys.meta_path.insert(0, Told())
+"""
+"""Says that it is ready in a callback out of which Python lets nothing be raised."""
 READING = """
 class Told:
     def read(self, size=-1):
@@ -57,18 +77,23 @@ given, sys.stdin = sys.stdin.buffer, type("Stdin", (), {"buffer": Told()})
 
 @pytest.mark.parametrize(
     "told",
-    [pytest.param(LOADING, id="while modules load"), pytest.param(READING, id="while it waits for input")],
+    [
+        pytest.param(LOADING.format(module="closeknit.hub"), id="while the first modules load"),
+        pytest.param(LOADING.format(module="closeknit.cli.app"), id="while modules load"),
+        pytest.param(LOSING, id="while modules load, where nothing can be raised"),
+        pytest.param(READING, id="while it waits for input"),
+    ],
 )
 def test_an_interrupt_ends_it_quietly(told: str) -> None:
     # A process of a shell's background ignores interrupts, and so would all that it starts.
     run = f"""
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from closeknit.cli import main
 
 def ready():
     print("ready", flush=True)
 {told}
+from closeknit.cli import main
 main()
 """
     with subprocess.Popen(
@@ -78,10 +103,13 @@ main()
         stderr=subprocess.PIPE,
         env=environment(),
     ) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGINT)
+        # One that goes on nevertheless comes to an end.
+        process.stdin.close()
         assert process.wait() == 130
         assert process.stderr.read() == b""
 

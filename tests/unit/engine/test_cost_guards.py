@@ -12,7 +12,7 @@ from functools import cache
 import pytest
 
 from bench.clusters import BLOCK, RACK, ZONE, empty_cluster, half_full_cluster, node, pod
-from bench.requests import gang, rack_gang, too_large_for_a_rack
+from bench.requests import gang, hard_to_pack, led, rack_gang, too_large_for_a_rack
 from closeknit.engine import Engine
 from closeknit.engine.explanation import variants
 from closeknit.engine.fit_tables import FitTable
@@ -287,3 +287,21 @@ def test_trees_are_changed_for_all_groups_at_once_when_levels_are_raised(
 
     assert isinstance(outcome, Unplaceable)
     assert calls < 50
+
+
+def test_pods_of_two_shapes_are_placed_with_as_few_looks_on_a_large_cluster(
+    small: Asked, large: Asked
+) -> None:
+    here, there = small.placed(led("asked")), large.placed(led("asked"))
+
+    assert here.wishes.domains == there.wishes.domains == (1, 1, 1, 3, 3)
+    assert here.statistics.steps <= 8
+    assert there.statistics.candidates <= here.statistics.candidates + 1
+
+
+def test_a_search_over_pods_of_two_shapes_is_done_in_so_many_steps(small: Asked) -> None:
+    placed = small.placed(hard_to_pack("asked"))
+
+    assert placed.proven
+    assert placed.wishes.domains == (1, 1, 1, 10, 10)
+    assert placed.statistics.steps <= 1_200

@@ -247,3 +247,59 @@ def test_no_pass_is_made_where_none_is_hopeful() -> None:
 
     assert not list(passes.spreads(hopeful=lambda least: not least))
     assert passes.work == 2
+
+
+TWO_BLOCKS = parse("""
+    b1
+      r1
+        x1: 4
+        x2: 4
+        x3: 4
+      r2
+        x4: 6
+        x5: 6
+    b2
+      r1
+        x6: 3
+        x7: 3
+        x8: 3
+        x9: 3
+""")
+
+
+def test_to_order_domains_takes_at_most_an_eighth_of_the_work() -> None:
+    asked = request("w", pods("a", 6), pods("b", 2, gpus=3), preferred="rack")
+    taken = []
+    for most_work in range(100):
+        passes = Passes(TWO_BLOCKS, asked)
+        assert not list(passes.spreads(most_work, hopeful=lambda least: not least))
+        assert passes.work <= most_work // 8
+        taken.append(passes.work)
+
+    # Racks are ordered for a work of 2, and blocks after them for one of 3.
+    assert sorted(set(taken)) == [0, 2, 5]
+
+
+@pytest.mark.parametrize(
+    ("most_work", "racks", "bounds"),
+    [
+        pytest.param(
+            15, [{"x1", "x2", "x3"}, {"x4", "x5"}], {(0, 0)}, id="too little work to order them: by path"
+        ),
+        pytest.param(16, [{"x4", "x5"}], {(1, 2), (1, 3)}, id="enough work: by the fewest nodes"),
+    ],
+)
+def test_domains_are_ordered_where_the_work_allows(
+    most_work: int, racks: list[set[str]], bounds: set[tuple[int, ...]]
+) -> None:
+    looked_at: set[tuple[int, ...]] = set()
+
+    def noting(least: Sequence[int]) -> bool:
+        looked_at.add(tuple(least))
+        return False
+
+    first = list(Passes(RACKS, IN_A_RACK).spreads(most_work))[: len(racks)]
+
+    assert [{node for nodes in each.values() for node in nodes} for each in first] == racks
+    assert not list(Passes(RACKS, IN_A_RACK).spreads(most_work, hopeful=noting))
+    assert looked_at == bounds

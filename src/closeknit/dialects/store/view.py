@@ -111,6 +111,8 @@ class View:
         """
         self.existing: frozenset[Key] = frozenset()
         """Objects that a cluster has admitted already, so that the store holds updates of them."""
+        self.meant: frozenset[str] = frozenset()
+        """The ``schedulerName`` that single pods of files name to mean us; empty for the usual ones."""
         self.worked_out: Counter[object] = Counter()
         """How often each function was run; for tests and benchmarks."""
         self._revision = 0
