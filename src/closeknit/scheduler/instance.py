@@ -99,6 +99,7 @@ class Instance:
             resource=self._resource,
             random=self._random,
             pods=self._waiting_pods,
+            outdated=self._is_outdated,
             busy=lambda: self._scheduler is not None and self._scheduler.binder.busy,
             clock=self._clock,
         )
@@ -188,6 +189,9 @@ class Instance:
         if self._scheduler is not None:
             pods = pods_of(self._scheduler.state.view, workload.object.key, workload.dialect)
             yield from (pod.name for pod in pods if pod.stage is Stage.OPEN)
+
+    def _is_outdated(self, workload: Workload) -> bool:
+        return self._scheduler is not None and self._scheduler.state.is_stale(workload)
 
     def _resource(self, key: Key) -> Resource | None:
         found = self._scheduler.following.resources if self._scheduler is not None else {}

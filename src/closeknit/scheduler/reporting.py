@@ -25,6 +25,7 @@ from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
 from closeknit.scheduler import report_events, reports, wording
+from closeknit.scheduler.doubts import Doubts
 from closeknit.scheduler.planning import Verdict
 from closeknit.scheduler.preemption import Displacement
 from closeknit.scheduler.report_queue import Pace, Rank, ReportQueue, Subject
@@ -49,7 +50,8 @@ class Reporter:
     """Tells what became of units. ``run`` does the writing, until cancelled.
 
     ``find`` and ``resource`` say what is known of an object, ``pods`` which pods wait with a unit that could
-    not be read, and ``busy`` whether bindings are under way.
+    not be read, ``outdated`` whether something was heard of a unit since it was judged, and ``busy`` whether
+    bindings are under way.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Reporter:
         resource: Callable[[Key], Resource | None],
         random: Random,
         pods: Callable[[Workload], Iterable[str]] = lambda _: (),
+        outdated: Callable[[Workload], bool] = lambda _: False,
         busy: Callable[[], bool] = lambda: False,
         pace: Pace | None = None,
         clock: Clock = SYSTEM_CLOCK,
@@ -76,8 +79,7 @@ class Reporter:
         self._clock = clock
         self._units: dict[Key, _Unit] = {}
         self._queue = ReportQueue(self._pace)
-        self._doubtful: dict[Key, tuple[float, Verdict]] = {}
-        """Units with something wrong, in the order in which that is told if it stays so."""
+        self._doubts = Doubts(self._pace.patience, outdated)
         self._placed: dict[Key, tuple[float, Verdict]] = {}
         """Units that were placed while bindings were under way, and when."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -109,9 +111,7 @@ class Reporter:
             self._decided(verdict, plan, stored)
             return
         # What is wrong is often right a moment later, and takes long to put into words.
-        key = verdict.workload.object.key
-        due, _ = self._doubtful.get(key, (self._clock.monotonic() + self._pace.patience, verdict))
-        self._doubtful[key] = due, verdict
+        self._doubts.note(verdict, self._clock.monotonic())
         self._some.set()
 
     def released(self, workload: Workload, why: str) -> None:
@@ -133,7 +133,7 @@ class Reporter:
     def pending(self) -> int:
         """How many objects have something to be told that is not written."""
         return (
-            len(self._doubtful)
+            len(self._doubts)
             + len(self._placed)
             + sum(
                 subject.wanted is not None or subject.writing
@@ -176,7 +176,7 @@ class Reporter:
 
     def _forget_unworded(self, key: Key) -> None:
         """Something else is to be told of a unit, or nothing."""
-        self._doubtful.pop(key, None)
+        self._doubts.forget(key)
         self._placed.pop(key, None)
 
     def _tell(self, workload: Workload, told: Report, since: float | None = None) -> _Unit:
@@ -222,8 +222,8 @@ class Reporter:
     def _begin(self, *, busy: bool) -> float | None:
         """Begin to write what is due, and return the seconds until the next look; None waits for news."""
         now = self._clock.monotonic()
-        while (first := next(iter(self._doubtful.values()), None)) is not None and first[0] <= now:
-            self._decided(first[1])
+        for verdict in self._doubts.due(now):
+            self._decided(verdict)
         overdue = now - self._pace.deferral
         while (placed := next(iter(self._placed.values()), None)) and (not busy or placed[0] <= overdue):
             self._decided(placed[1], since=placed[0])
@@ -232,7 +232,7 @@ class Reporter:
             if (subject := next(due, None)) is None:
                 times = (
                     self._queue.next_time(busy=busy),
-                    first[0] if first is not None else None,
+                    self._doubts.next_time(),
                     placed[0] + self._pace.deferral if placed is not None else None,
                 )
                 at = min((each for each in times if each is not None), default=None)

@@ -66,6 +66,7 @@ class Bed:
     reporter: Reporter
     known: dict[Key, ObjectMeta] = field(default_factory=dict)
     busy: bool = False
+    outdated: bool = False
     pods: list[str] = field(default_factory=list)
 
     async def status(self) -> dict[str, Any]:
@@ -104,6 +105,7 @@ async def bed(pods: int = 2) -> AsyncIterator[Bed]:
         resource=lambda key: POD_GROUPS if key.kind == "PodGroup" else None,
         random=Random(1),
         pods=lambda _: made.pods,
+        outdated=lambda _: made.outdated,
         busy=lambda: made.busy,
         pace=Pace(patience=1.0, details=30.0, deferral=5.0),
         clock=clock,
@@ -224,6 +226,32 @@ async def test_missing_pods_are_waited_for_before_anybody_is_told() -> None:
 
         await made.clock.advance(1.1)
         await made.reporter.flush()
+        assert await made.scheduled() == ("False", "NotReady")
+
+
+async def test_what_is_wrong_with_a_unit_is_not_told_while_news_of_it_waits_to_be_looked_at() -> None:
+    async with bed() as made:
+        made.reporter.waiting(invalid(AWAITED))
+        made.outdated = True
+        await made.clock.advance(1.1)
+        await made.reporter.flush()
+        assert made.api.writes == []
+
+        made.outdated = False
+        await made.clock.advance(1.1)
+        await made.reporter.flush()
+        assert await made.scheduled() == ("False", "NotReady")
+
+
+async def test_what_is_wrong_with_a_unit_that_never_rests_is_told_all_the_same() -> None:
+    async with bed() as made:
+        made.outdated = True
+        made.reporter.waiting(invalid(AWAITED))
+        for _ in range(5):
+            await made.clock.advance(1.1)
+            made.reporter.waiting(invalid(AWAITED))
+            await made.reporter.flush()
+
         assert await made.scheduled() == ("False", "NotReady")
 
 
