@@ -121,7 +121,7 @@ def entry_of(kind: Kind, request: Request, obj: Mapping[str, Any], *, exists: bo
     name = request.name or metadata.get("name") or metadata.get("generateName", "")
     key = Key(kind.group, kind.kind, namespace, name)
     named = ObjectName(f"{request.group}/{request.version}".lstrip("/"), kind.kind, namespace, name)
-    decoded, problems = fitting(kind.shape, content), ()
+    decoded, problems = fitting(kind.shape, content), tuple[Problem, ...]()
     if decoded is None:
         # Null means that nothing is written, and the server leaves it standing.
         content = _without_nulls(content) if b"null" in msgspec.json.encode(content) else content

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from closeknit.apis import grove_io_v1alpha1 as wire
-from closeknit.dialects.core.levels import LevelField, PartFields
+from closeknit.dialects.core.levels import Part, Wish
 from closeknit.hub.paths import Path
 
 SET = ""
@@ -22,17 +22,21 @@ class Place:
     parent: str | None
     """The place that this one inherits from; None for the PodCliqueSet."""
 
-    def fields(self) -> PartFields:
-        """The fields that name domains."""
-        if self.given is None:
-            return PartFields(self.parent)
-        pack = self.given.pack or wire.TopologyPackConstraint()
-        required = LevelField((*self.path, "pack", "required"), pack.required)
-        if not pack.required:
-            required = LevelField((*self.path, "packDomain"), self.given.pack_domain)
-        return PartFields(
-            self.parent, required, LevelField((*self.path, "pack", "preferred"), pack.preferred)
-        )
+    def part(self) -> Part:
+        """The domains that it names."""
+        given = self.given
+        if given is None:
+            return Part(self.parent)
+        if given.pack is None:
+            return Part(self.parent, given.pack_domain)
+        return Part(self.parent, given.pack.required or given.pack_domain, given.pack.preferred)
+
+    def field(self, wish: Wish) -> Path:
+        """Where the domain is named that it requires or prefers."""
+        pack = self.given.pack if self.given is not None else None
+        if wish == "required" and (pack is None or not pack.required):
+            return (*self.path, "packDomain")
+        return (*self.path, "pack", wish)
 
 
 def places(given: wire.PodCliqueSet) -> dict[str, Place]:

@@ -19,7 +19,7 @@ from closeknit.dialects.core.assumed_pods import (
 )
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.notes import tolerated
-from closeknit.dialects.core.pods import Shape, Stage, read_template
+from closeknit.dialects.core.pods import MOST_PODS, Shape, Stage, read_template
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.kai.constraints import Constraints, constraints
@@ -98,7 +98,7 @@ class GroupTerms:
     subgroups: Tree
     levels: Constraints
     leaves: Mapping[str, int]
-    """How many pods of each leaf must run at once."""
+    """How many pods of each leaf must run at once; empty where that is only judged."""
     assumed: Assumed
     problems: tuple[Problem, ...]
     wrong_queue: tuple[Problem, ...]
@@ -120,8 +120,10 @@ def group_terms(view: View, key: Key) -> GroupTerms:
         view, group.spec.priority_class_name, ("spec", "priorityClassName"), found, PRIORITIES
     )
     since, seconds = created(stored, found), run_seconds(stored, found)
-    leaves = leaves_of(group.spec, subgroups)
-    assumed = assumed_pods(group.metadata.annotations, [leaf or DEFAULT for leaf in leaves], found)
+    leaves = {} if view.judging else leaves_of(group.spec, subgroups)
+    assumed = assumed_pods(
+        group.metadata.annotations, lambda: subgroups.leaves() if subgroups.subgroups else [DEFAULT], found
+    )
     workload = queued(
         view,
         Workload(stored.object, FAMILY, None, priority=priority, created=since, run_seconds=seconds),
@@ -156,7 +158,8 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     assumed = None if live else terms.assumed
     groups: Mapping[str, Group] = {}
     if view.judging:
-        found.extend(() if live else too_many_assumed(terms.leaves, subgroups))
+        if not live and _at_most(spec, subgroups) > MOST_PODS:
+            found.extend(too_many_assumed(leaves_of(spec, subgroups), subgroups))
     else:
         groups = leaf_pods(
             name,
@@ -313,6 +316,12 @@ def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, int]:
         return {"": 1 if spec.min_member is None else max(spec.min_member, 0)}
     given = subgroups.subgroups
     return {leaf: least if (least := given[leaf].min_member or 0) > 0 else 0 for leaf in subgroups.leaves()}
+
+
+def _at_most(spec: wire.PodGroupSpec, subgroups: Tree) -> int:
+    """No fewer than the sum of all minimums, found without looking for the leaves."""
+    inner = [least for each in subgroups.subgroups.values() if (least := each.min_member) and least > 0]
+    return sum(inner, spec.min_member or 0)
 
 
 def _shapes(made: ImplicitGroup, namespace: str, found: list[Problem]) -> dict[Path, Shape]:
