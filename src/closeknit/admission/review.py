@@ -77,9 +77,10 @@ def review(family: Family, request: Request, view: View, operators: frozenset[st
     found = _problems(family, view, new, exists=request.old is not None)
     passed = {each for each in found if each.severity is not Severity.PROBLEM or _may_come(family, new, each)}
     changes: list[Problem] = []
-    if request.old is not None:
+    wrong = len(passed) < len(found)
+    if request.old is not None and (wrong or kind.shape in family.update):
         old = entry_of(kind, request, request.old, exists=True)
-        if passed != set(found):
+        if wrong:
             passed.update(_problems(family, view, old, exists=True))
         changes.extend(_changes(family, view, old, new))
     return Review(
