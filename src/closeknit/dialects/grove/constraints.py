@@ -68,7 +68,8 @@ def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False
             return Constraints(None, empty, notes=tuple(first_of(lost)))
         off = (sentences.SWITCHED_OFF.at(place.path) for place in used.values())
         return Constraints(None, empty, problems=tuple(first_of(off)))
-    problems = [*first_of(problem for place in used.values() for problem in _form_problems(place))]
+    odd = (place for place in used.values() if not _is_formed(place.given))
+    problems = [*first_of(problem for place in odd for problem in _form_problems(place))]
     unnamed: list[Problem] = []
     name = topology_name(where, unnamed)
     if not running:
@@ -115,11 +116,11 @@ def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | 
     for place in where.values():
         if place.given is None:
             continue
-        own, path = place.given.topology_name, (*place.path, "topologyName")
+        own = place.given.topology_name
         if not own and _inherited(place, where):
             continue
         if not own and place.given.pack is not None:
-            problems.append(sentences.TOPOLOGY_UNNAMED.at(path))
+            problems.append(sentences.TOPOLOGY_UNNAMED.at((*place.path, "topologyName")))
             unnamed = True
             continue
         name = own or MANAGED
@@ -127,6 +128,7 @@ def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | 
             first = (name, place.path)
         elif name != first[0]:
             code = sentences.SECOND_TOPOLOGY if own else sentences.SECOND_TOPOLOGY_MEANT
+            path = (*place.path, "topologyName")
             problems.append(code.at(path, name=name, first=first[0], field=Field(first[1])))
     return first[0] if first is not None and not unnamed else None
 
@@ -150,6 +152,15 @@ def _inherited(place: Place, where: Mapping[str, Place]) -> str:
             return given.topology_name
         above = where[above].parent
     return ""
+
+
+def _is_formed(given: wire.TopologyConstraint | None) -> bool:
+    """Whether a constraint says something, and nothing twice."""
+    if given is None:
+        return True
+    if (pack := given.pack) is None:
+        return bool(given.pack_domain)
+    return bool(pack.required and not given.pack_domain) or bool(pack.preferred and not pack.required)
 
 
 def _form_problems(place: Place) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from closeknit.dialects.grove.constraints import Constraints
 from closeknit.dialects.grove.names import part_name_problems
 from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Field, OneOf, Problem, parted
+from closeknit.hub.problems import Choices, Field, OneOf, Problem, parted
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import grove as sentences
 from closeknit.hub.sentences.hub import UNKNOWN_LEVEL
@@ -136,7 +136,7 @@ def _reference_problems(
 
 
 def _config_problems(given: wire.PodGang, seen: dict[str, Path]) -> Iterator[Problem]:
-    names = tuple(group.name for group in given.spec.podgroups)
+    names = Choices(group.name for group in given.spec.podgroups)
     owners: dict[str, Path] = {}
     for i, config in enumerate(given.spec.topology_constraint_group_configs):
         path = (*_CONFIGS, i)
@@ -144,6 +144,6 @@ def _config_problems(given: wire.PodGang, seen: dict[str, Path]) -> Iterator[Pro
         for j, name in enumerate(config.pod_group_names):
             here = (*path, "podGroupNames", j)
             if name not in names:
-                yield core.NOT_FOUND.at(here, kind="pod group", name=name, remedy=OneOf(name, names))
+                yield core.NOT_FOUND.at(here, kind="pod group", name=name, remedy=names.instead_of(name))
             elif (first := owners.setdefault(name, here)) != here:
                 yield sentences.POD_GROUP_LISTED_TWICE.at(here, name=name, first=Field(first))

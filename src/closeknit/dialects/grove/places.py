@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.core.levels import Part, Wish
@@ -12,8 +12,7 @@ SET = ""
 """Stands for the PodCliqueSet itself among the places of constraints."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a constraint may stand."""
 
     path: Path
@@ -45,22 +44,18 @@ def places(given: wire.PodCliqueSet) -> dict[str, Place]:
     Of several with one name, which is a mistake, all but the first carry their number as well.
     """
     template = given.spec.template
-    whole: Path = ("spec", "template")
-    found = {SET: Place((*whole, "topologyConstraint"), template.topology_constraint, None)}
+    found = {SET: Place(("spec", "template", "topologyConstraint"), template.topology_constraint, None)}
     above: dict[str, str] = {}
     for i, group in enumerate(template.pod_clique_scaling_groups):
         name = of_group(group.name)
-        path = (*whole, "podCliqueScalingGroups", i, "topologyConstraint")
+        path: Path = ("spec", "template", "podCliqueScalingGroups", i, "topologyConstraint")
         found[name if name not in found else f"{name} {i}"] = Place(path, group.topology_constraint, SET)
         for clique in group.clique_names:
             above.setdefault(clique, name)
     for i, each in enumerate(template.cliques):
-        place = Place(
-            (*whole, "cliques", i, "topologyConstraint"),
-            each.topology_constraint,
-            above.get(each.name, SET),
-        )
+        path = ("spec", "template", "cliques", i, "topologyConstraint")
         name = of_clique(each.name)
+        place = Place(path, each.topology_constraint, above.get(each.name, SET))
         found[name if name not in found else f"{name} {i}"] = place
     return found
 
