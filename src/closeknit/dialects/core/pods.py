@@ -136,7 +136,7 @@ def read_template(
     """
     bare = msgspec.structs.replace(spec, node_name="") if spec.node_name else spec
     read = _read_template(_encoded(bare), namespace, tuple(sorted(labels.items())))
-    if not path:
+    if not path or not read.problems:
         return read
     return ReadTemplate(read.shape, tuple(problem.under(*path) for problem in read.problems))
 

@@ -36,7 +36,7 @@ from closeknit.dialects.kai.members import (
     too_many_assumed,
 )
 from closeknit.dialects.kai.node_pools import in_pool, unlabelled_nodes
-from closeknit.dialects.kai.owners import as_owner, check_joining, implicit_groups
+from closeknit.dialects.kai.owners import check_joining, implicit_groups, owner_named
 from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
 from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.rules import field_problems, minimum_problems, share_problems
@@ -82,7 +82,9 @@ def compile_pod_group(group: Stored[wire.PodGroup], view: View) -> Compiled:
 def compile_owner(stored: Stored[Any], view: View) -> Compiled:
     """What a Job, JobSet, LeaderWorkerSet or PyTorchJob asks for, if KAI groups its pods."""
     read = [each for _, each in view.derive(read_implicit_groups, stored.key)]
-    overruled = (tolerated(each, lenient=view.lenient) for each in as_owner(stored).overruled())
+    owner = view.derive(owner_named, stored.key)
+    assert owner is not None
+    overruled = (tolerated(each, lenient=view.lenient) for each in owner.overruled())
     # One owner may have many PodGroups, and a problem of the owner is reported once.
     problems = dict.fromkeys(problem for each in read for problem in each.problems)
     own = (*overruled, *check_joining(stored, view), *problems)
@@ -216,12 +218,13 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     priority = priority_of(view, made.priority_class, made.priority_path, found, PRIORITIES)
     since, seconds = created(stored, found), run_seconds(stored, found)
     pods = [*pods_of(view, made.key, FAMILY)]
-    pods += (pod for controller in made.outline.controllers for pod in pods_of(view, controller, ""))
+    if not view.judging:
+        pods += (pod for controller in made.outline.controllers for pod in pods_of(view, controller, ""))
     present = members_of_implicit(pods, made)
     live = view.schedulers is not None
     awaited: list[Problem] = [] if live else found
     shapes = _shapes(made, stored.namespace, found)
-    groups = leaf_pods_of_implicit(name, made, present, shapes, awaited, live=live)
+    groups = leaf_pods_of_implicit(name, made, present, shapes, awaited, live=live, judging=view.judging)
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
     found.extend(unlabelled_nodes(view, levels))
@@ -243,8 +246,14 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
         wrong_queue=list(queue_problems(view, made.queue, made.queue_path)),
         present=present,
         root=name,
-        request=lambda: Request(
-            name, in_pool(made.pool, _root(spec, name, whole or subgroups, levels, groups)), levels.topology
+        request=lambda: (
+            None
+            if view.judging
+            else Request(
+                name,
+                in_pool(made.pool, _root(spec, name, whole or subgroups, levels, groups)),
+                levels.topology,
+            )
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -158,6 +158,11 @@ def _well_named(
             repeated.append(i)
     found.extend(first_of(problems()))
     return {name: given[i] for name, i in first.items()}, tuple(repeated)
+
+
+def are_names(names: Collection[str], longest: int = LONGEST_NAME) -> bool:
+    """Whether none of these has a problem as the name of a subgroup."""
+    return all_match(_NAME, names) and all(len(name) <= longest for name in names)
 
 
 def name_problems(name: str, path: Path, longest: int = LONGEST_NAME) -> Iterator[Problem]:
