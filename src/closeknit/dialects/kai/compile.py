@@ -36,7 +36,7 @@ from closeknit.dialects.kai.members import (
     too_many_assumed,
 )
 from closeknit.dialects.kai.node_pools import in_pool, unlabelled_nodes
-from closeknit.dialects.kai.owners import check_joining, implicit_groups, owner_named
+from closeknit.dialects.kai.owners import check_joining, condensed_groups, implicit_groups, owner_named
 from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
 from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.rules import field_problems, minimum_problems, share_problems
@@ -201,6 +201,10 @@ def read_implicit_groups(view: View, key: Key) -> tuple[tuple[ImplicitGroup, Rea
     """The PodGroups that KAI would make of an owner, with the pods that they have already."""
     stored = view.get(key)
     assert stored is not None
+    if view.judging and (few := view.derive(condensed_groups, key)) is not None:
+        read = tuple((made, _read_implicit(view, stored, made)) for made in few)
+        if not any(each.workload.problems or each.workload.notes for _, each in read):
+            return read
     return tuple((made, _read_implicit(view, stored, made)) for made in view.derive(implicit_groups, key))
 
 

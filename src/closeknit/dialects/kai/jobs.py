@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+from msgspec import structs
+
 from closeknit.apis import job_keys
 from closeknit.apis import kai_keys as keys
 from closeknit.apis.batch_v1 import Job, JobSpec
@@ -34,6 +37,7 @@ from closeknit.hub.problems import Field, Problem
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kai as sentences
 
+_encoded = msgspec.json.Encoder().encode
 _IN_ORDER = "InOrder"
 _GROUPED_WITH = ("CronJob",)
 """Owners of a Job that leave its pods in a PodGroup of the Job's own."""
@@ -120,6 +124,31 @@ def job_set_groups(owner: Owner) -> Iterator[ImplicitGroup]:
         min_sub_group=least if subgroups else None,
     )
     yield owner.implicit_group(outline, found)
+
+
+def job_set_without_alike(job_set: JobSet) -> JobSet | None:
+    """The JobSet with one of all replicated jobs that differ in their names alone.
+
+    None where it has no such jobs, or where something may be wrong with the names or the number of all.
+    """
+    jobs = job_set.spec.replicated_jobs
+    distinct: dict[tuple[int | None, bytes], ReplicatedJob] = {}
+    for each in jobs:
+        distinct.setdefault((each.replicas, _encoded(each.template)), each)
+    if len(distinct) == len(jobs) or not are_names([each.name for each in jobs], _LONGEST_NAME):
+        return None
+    replicas = [1 if each.replicas is None else max(each.replicas, 0) for each in jobs]
+    parallel = [each.template.spec.parallelism or 1 for each in jobs]
+    if sum([number * max(pods, 1) for number, pods in zip(replicas, parallel, strict=True)]) > MOST_PODS:
+        return None
+    names = [each.name for each in jobs]
+    names += [
+        f"{name}-replica-{i}" for name, number in zip(names, replicas, strict=True) for i in range(number)
+    ]
+    if len(set(names)) < len(names):
+        return None
+    spec = structs.replace(job_set.spec, replicated_jobs=list(distinct.values()))
+    return structs.replace(job_set, spec=spec)
 
 
 def _read_jobs(
