@@ -79,7 +79,9 @@ class _Judged(NamedTuple):
 
 
 _Meaning: TypeAlias = tuple[str | None, int | None, int | None]
-"""The part around, and the depths of what is required and preferred; None for no level."""
+"""The nearest part around that says something, and the depths of what is required and preferred; None for no
+level."""
+_NOTHING: Final = Levels()
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ class Nested:
     strange: AbstractSet[str]
     """The names that fields give to levels which are not there."""
     _parts: Mapping[str, Part]
-    _depths: Mapping[str, int]
+    _meanings: Mapping[str, _Meaning]
+    """Of all parts that say something."""
     _judged: Mapping[_Meaning, _Judged]
     _path: Callable[[str, Wish], Path]
     _called: str
@@ -106,11 +109,11 @@ class Nested:
         """Levels coarser than what lies around them. Among these are notes."""
         if not any(judged.coarser for judged in self._judged.values()):
             return
-        for name, part in self._parts.items():
-            for code, field, finer, within in self._judged[_meaning(part, self._depths)].coarser:
+        for name, meaning in self._meanings.items():
+            for code, field, finer, within in self._judged[meaning].coarser:
                 other = name if within is None else within
                 facts: dict[str, Fact] = {
-                    "level": getattr(part, field),
+                    "level": getattr(self._parts[name], field),
                     "bound": getattr(self._parts[other], finer),
                     "field": Field(self._path(other, finer)),
                 }
@@ -134,36 +137,38 @@ def nested(
     effect: both hold anyway, because what lies around them is finer. ``hub.request`` checks the same for
     requests without a manifest.
 
-    Of a large object most parts mean the same within the same part, and these are judged once.
+    Of a large object most parts say nothing, or mean the same within the same part and are judged once.
     """
     levels: dict[str, Levels] = {}
     judged: dict[_Meaning, _Judged] = {}
+    meanings: dict[str, _Meaning] = {}
+    nearest: dict[str | None, str | None] = {None: None}
     bounds: dict[str | None, tuple[_Bound | None, _Bound | None]] = {None: (None, None)}
 
     def around(name: str | None) -> tuple[_Bound | None, _Bound | None]:
         """What is required and preferred within a part; those around it were asked about before."""
         if (known := bounds.get(name)) is not None or name is None:
             return known or (None, None)
-        part = parts[name]
-        required, preferred = around(part.parent)
-        own = levels[name]
+        part, own = parts[name], levels[name]
+        required, preferred = around(meanings[name][0])
         if own.required is not None:
             required = _Bound(name, depths[part.required])
         if own.preferred is not None:
             preferred = _Bound(name, depths[part.preferred])
         return bounds.setdefault(name, (required, preferred))
 
-    for name, part in parts.items():
-        meaning = _meaning(part, depths)
+    for name, (parent, required, preferred) in parts.items():
+        above = nearest[parent]
+        if not required and not preferred:
+            levels[name], nearest[name] = _NOTHING, above
+            continue
+        nearest[name] = name
+        meaning = meanings[name] = above, depths.get(required), depths.get(preferred)
         if (known := judged.get(meaning)) is None:
-            known = judged[meaning] = _judge(meaning, *around(part.parent), topology)
+            known = judged[meaning] = _judge(meaning, *around(above), topology)
         levels[name] = known.levels
     named = {each.required for each in parts.values()} | {each.preferred for each in parts.values()}
-    return Nested(levels, named - depths.keys() - {""}, parts, depths, judged, path, called)
-
-
-def _meaning(part: Part, depths: Mapping[str, int]) -> _Meaning:
-    return part.parent, depths.get(part.required), depths.get(part.preferred)
+    return Nested(levels, named - depths.keys() - {""}, parts, meanings, judged, path, called)
 
 
 def _judge(meaning: _Meaning, around: _Bound | None, wished: _Bound | None, topology: Topology) -> _Judged:

@@ -38,6 +38,8 @@ def update_problems(
 ) -> Iterator[Problem]:
     """Everything about a change of a PodCliqueSet that cannot be made in place."""
     before, after = old.content.spec.template, new.content.spec.template
+    if before == after:
+        return
     yield from first_of(_clique_problems(before, after))
     yield from _start_problems(before, after)
     yield from first_of(_scaling_group_problems(before, after))
