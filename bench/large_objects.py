@@ -25,6 +25,8 @@ class Case:
     grown: Callable[[int], Json]
     """With so many of what is repeated."""
     allowed: bool = True
+    mistakes: int | None = None
+    """How many there are, where it is not one in each part."""
 
     def count(self, size: int = MEGABYTE) -> int:
         """How many of what is repeated make this many bytes."""
@@ -437,7 +439,7 @@ CASES: Final[Mapping[str, Case]] = {
     "PodGroup, unknown parents": Case("kai", _subgroups(_wrong_parent), allowed=False),
     "PodGroup, unknown levels": Case("kai", _subgroups(_wrong_level), allowed=False),
     "PodGroup, wrong types": Case("kai", _subgroups(_wrong_type), allowed=False),
-    "PodGroup, wrong type at the end": Case("kai", _late_wrong_type, allowed=False),
+    "PodGroup, wrong type at the end": Case("kai", _late_wrong_type, allowed=False, mistakes=1),
     "PodGroup, unknown parents and no minimums": Case("kai", _subgroups(_without_minimum), allowed=False),
     "JobSet of KAI, unknown levels": Case("kai", _wrong_kai_job_set, allowed=False),
     "PodCliqueSet, unknown domains and cliques": Case("grove", _wrong_cliques, allowed=False),

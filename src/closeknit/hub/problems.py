@@ -89,6 +89,16 @@ class Choices:
 
 
 @dataclass(frozen=True, slots=True)
+class Meant:
+    """A fact: a word that is none of those that are known. Written as the one that was likely meant; where
+    none is near, as the remedy.
+    """
+
+    found: str
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Range:
     """A fact: the least and the most that is allowed. Written as the remedy."""
 
@@ -101,7 +111,7 @@ _LISTED: Final = 8
 _MOST_NAMED: Final = 100
 """How many names of a fact a sentence lists."""
 
-Fact: TypeAlias = "str | int | float | tuple[str, ...] | Field | OneOf | Range | Problem"
+Fact: TypeAlias = "str | int | float | tuple[str, ...] | Field | OneOf | Meant | Range | Problem"
 """A text is quoted in the sentence unless its template says ``:raw``; several are listed."""
 
 
@@ -215,6 +225,9 @@ class _Sentences(string.Formatter):
                 return text_of(path)
             case OneOf(found, allowed, more):
                 return suggestion(found, allowed, more)
+            case Meant(found, known):
+                near = nearest(found, known)
+                return f"Did you mean {shown(near)}?" if near is not None else suggestion(found, known)
             case Range(least, most):
                 return between(least, most)
             case Problem():

@@ -18,7 +18,7 @@ from closeknit.dialects.store.view import View
 from tests.counting import calls
 
 FEW, MORE = 60, 240
-WRONG = {name: case for name, case in CASES.items() if not case.allowed}
+WRONG = {name: case for name, case in CASES.items() if not case.allowed and case.mistakes is None}
 
 
 def answered(asked: Reviewer, family: str, body: bytes) -> tuple[Review, bytes]:
@@ -31,7 +31,8 @@ def answered(asked: Reviewer, family: str, body: bytes) -> tuple[Review, bytes]:
 @pytest.mark.parametrize("existed", [False, True], ids=["new", "changed"])
 def test_four_times_the_object_costs_no_more_than_four_times_as_much(name: str, existed: bool) -> None:
     case, asked = CASES[name], reviewer()
-    answered(asked, case.family, sent(case.grown(FEW + 1)))
+    # What is remembered from one review to the next makes no difference between the two.
+    answered(asked, case.family, sent(case.grown(MORE)))
 
     def cost(count: int) -> int:
         obj = case.grown(count)

@@ -20,7 +20,7 @@ from closeknit.apis.wire import Number, Quantity, Wire
 from closeknit.hub.many_problems import MOST_OF_A_RULE
 from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Code, Problem, shown, suggestion
+from closeknit.hub.problems import Code, Meant, Problem, shown
 from closeknit.hub.sentences import hub as hub_sentences
 from closeknit.hub.sentences import wire as sentences
 
@@ -44,7 +44,7 @@ class _Notes:
         self.readable = True
         self.problems: list[Problem] = []
 
-    def unknown(self, steps: _Steps, field: str, remedy: str) -> None:
+    def unknown(self, steps: _Steps, field: str, remedy: str | Meant) -> None:
         if self._room(steps):
             self.problems.append(sentences.UNKNOWN_FIELD.at(_path(steps), field=field, remedy=remedy))
 
@@ -245,18 +245,23 @@ def _wire_checker(shape: type[Wire]) -> _Check:
 
 
 @lru_cache(maxsize=1024)
-def _remedy(shape: type[Wire], key: str) -> str | None:
+def _remedy(shape: type[Wire], key: str) -> str | Meant | None:
     """What to do about a field that the shape does not know; None where such fields are allowed.
 
     Asked for the same field of every object, so it is kept: looking for the nearest word takes long.
     """
     if key in shape.elsewhere:
         return shape.elsewhere[key]
-    known = sorted({*(field.encode_name for field in msgspec.structs.fields(shape)), *shape.unused})
-    near = nearest(key, known)
-    if shape.open_ended and (near is None or not is_slip(key, near)):
+    known = _known(shape)
+    if shape.open_ended and ((near := nearest(key, known)) is None or not is_slip(key, near)):
         return None
-    return f"Did you mean {shown(near)}?" if near is not None else suggestion(key, known)
+    return Meant(key, known)
+
+
+@cache
+def _known(shape: type[Wire]) -> tuple[str, ...]:
+    fields = {field.encode_name for field in msgspec.structs.fields(shape)}
+    return tuple(sorted({*fields, *shape.unused}))
 
 
 _NAMES = {dict: "a mapping", list: "a list", str: "a string", bool: "a truth value", type(None): "nothing"}
