@@ -26,23 +26,48 @@ def input_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
         return
     group_of = _homes(groups)
     choices = Choices(group_of)
+    waiting: dict[str, tuple[str, ...]] = {}
     for group in with_inputs:
         own: frozenset[str] | None = None
+        others: dict[str, None] = {}
         for i, j, name in _inputs(group):
+            home = group_of.get(name)
+            if home is not None and home != group.name:
+                others[home] = None
+                continue
             path = (*group.path_of(i), "inputs", j, "task")
-            if name not in group_of:
-                if own is None:
-                    own = frozenset(task.name for task in group.tasks if group_of[task.name] == group.name)
-                remedy = choices.instead_of(name, but=own)
-                yield core.NOT_FOUND.at(path, kind="task", name=name, remedy=remedy)
-            elif group_of[name] == group.name:
+            if home is not None:
                 yield sentences.INPUT_FROM_OWN_GROUP.at(path, task=name, group=group.name)
+                continue
+            if own is None:
+                own = frozenset(task.name for task in group.tasks if group_of[task.name] == group.name)
+            remedy = choices.instead_of(name, but=own)
+            yield core.NOT_FOUND.at(path, kind="task", name=name, remedy=remedy)
+        waiting[group.name] = tuple(others)
+    if _all_start(waiting):
+        return
     try:
-        order(_waiting(with_inputs, group_of))
+        order(waiting)
     except CycleError as error:
         circle = list(reversed(error.args[1]))
         first = next(group for group in groups if group.name == circle[0])
         yield sentences.GROUPS_IN_A_CIRCLE.at((*first.path, "tasks"), groups=" waits for ".join(circle))
+
+
+def _all_start(waits_for: Mapping[str, Sequence[str]]) -> bool:
+    """Whether every group starts at some time; which do not, takes longer to find out."""
+    left = {name: len(others) for name, others in waits_for.items() if others}
+    followers: dict[str, list[str]] = {}
+    for name, others in waits_for.items():
+        for other in others:
+            followers.setdefault(other, []).append(name)
+    started = [name for name in followers if name not in left]
+    for name in started:
+        for follower in followers.get(name, ()):
+            left[follower] -= 1
+            if not left[follower]:
+                started.append(follower)
+    return not any(left.values())
 
 
 def _homes(groups: Sequence[GivenGroup]) -> dict[str, str]:
