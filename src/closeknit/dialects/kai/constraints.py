@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import repeat
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.dialects.compiling import KnownTopologies
@@ -89,7 +88,12 @@ def _within(tree: Tree, constrained: Collection[str]) -> Iterator[tuple[str, str
             yield name, above
             above, left = name, left - 1
         inner = [each for each in children[name] if each in constrained or children[each]]
-        pending.extend(zip(reversed(inner), repeat(above), strict=False))
+        if any(children[each] for each in inner):
+            pending.extend((each, above) for each in reversed(inner))
+        else:
+            # Most subgroups of a large PodGroup are leaves of one parent.
+            yield from ((each, above) for each in inner)
+            left -= len(inner)
 
 
 def _unknown(field: LevelField, topology: Topology, names: Collection[str]) -> Problem:
