@@ -13,7 +13,7 @@ from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.core.assumed_pods import ONE_GPU
 from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.core.pod_specs import pod_spec
-from closeknit.dialects.core.pods import MOST_PODS, Shape, read_template
+from closeknit.dialects.core.pods import MOST_PODS, Shape, read_template, template_problems
 from closeknit.dialects.grove.constraints import Constraints, constraints
 from closeknit.dialects.grove.names import clique_name, replica_name, scaled_name, scaling_group_name
 from closeknit.dialects.grove.places import SET, of_clique, of_group
@@ -25,7 +25,6 @@ from closeknit.hub.keys import Key
 from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path, rebased, starts_with
 from closeknit.hub.problems import Field, Problem, parted
-from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import grove as sentences
 
 ASSUMED_POD = pod_spec(ONE_GPU.pod_set("assumed"))
@@ -144,7 +143,7 @@ def blueprint(
 def _pod_problems(given: wire.PodCliqueSet, pods: _Pods) -> Iterator[Problem]:
     """What is wrong with the pods of cliques."""
     for i, template in enumerate(given.spec.template.cliques):
-        for problem in pods.read(template)[1]:
+        for problem in pods.problems(template):
             yield problem.under("spec", "template", "cliques", i, "spec", "podSpec")
 
 
@@ -155,7 +154,7 @@ def _clique(template: wire.PodCliqueTemplate, close: Constraints, pods: _Pods) -
         replicas=replicas,
         least=replicas if template.spec.min_available is None else template.spec.min_available,
         levels=close.levels[of_clique(template.name)],
-        shape=pods.read(template)[0],
+        shape=pods.shape(template),
         pod_spec=_written(template),
         given=template,
     )
@@ -248,26 +247,31 @@ class _Pods:
 
     def __init__(self, namespace: str, *, lenient: bool) -> None:
         self._namespace, self._lenient = namespace, lenient
-        self._known: dict[tuple[bytes, tuple[tuple[str, str], ...]], tuple[Shape, tuple[Problem, ...]]] = {}
+        self._known: dict[tuple[bytes, tuple[tuple[str, str], ...]], tuple[Problem, ...]] = {}
 
-    def read(self, template: wire.PodCliqueTemplate) -> tuple[Shape, tuple[Problem, ...]]:
-        """The shape of a clique's pods, and everything that is wrong with their spec."""
+    def shape(self, template: wire.PodCliqueTemplate) -> Shape:
+        """What each pod of a clique asks for, where nothing is wrong with it."""
+        spec = msgspec.convert(_written(template), core_v1.PodSpec)
+        return read_template(spec, namespace=self._namespace, labels=template.labels).shape
+
+    def problems(self, template: wire.PodCliqueTemplate) -> tuple[Problem, ...]:
+        """Everything that is wrong with the pods of a clique; paths begin at their spec."""
         raw, labels = _written(template), template.labels
         key = _encoded(raw), tuple(labels.items())
         if (known := self._known.get(key)) is None:
-            known = self._known[key] = self._read(raw, labels)
+            known = self._known[key] = tuple(self._problems(raw, labels))
         return known
 
-    def _read(self, raw: dict[str, Any], labels: Mapping[str, str]) -> tuple[Shape, tuple[Problem, ...]]:
+    def _problems(self, raw: dict[str, Any], labels: Mapping[str, str]) -> Iterator[Problem]:
         spec, wrong = decode(core_v1.PodSpec, raw)
-        problems = [*passed_over(wrong, lenient=self._lenient)]
+        yield from passed_over(wrong, lenient=self._lenient)
         if spec is None:
-            return Shape(Resources()), tuple(problems)
+            return
         if spec.topology_spread_constraints:
-            problems.append(sentences.SPREAD_CONSTRAINTS.at(_SPREAD))
+            yield sentences.SPREAD_CONSTRAINTS.at(_SPREAD)
         if spec.node_name:
-            problems.append(sentences.NODE_NAMED.at(("nodeName",)))
-        template = read_template(spec, namespace=self._namespace, labels=labels)
-        found = (each.moved(lambda own: rebased(own, ("spec",), ())) for each in template.problems)
-        problems.extend(each for each in found if not starts_with(each.path, _SPREAD))
-        return template.shape, tuple(problems)
+            yield sentences.NODE_NAMED.at(("nodeName",))
+        for each in template_problems(spec, namespace=self._namespace, labels=labels):
+            moved = each.moved(lambda own: rebased(own, ("spec",), ()))
+            if not starts_with(moved.path, _SPREAD):
+                yield moved

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,11 +19,11 @@ from closeknit.dialects.core.assumed_pods import (
 )
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.notes import tolerated
-from closeknit.dialects.core.pods import MOST_PODS, Shape, Stage, read_template
+from closeknit.dialects.core.pods import MOST_PODS, Shape, Stage, read_template, template_problems
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.kai.constraints import Constraints, constraints
-from closeknit.dialects.kai.implicit_groups import ImplicitGroup
+from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf
 from closeknit.dialects.kai.joining import expected_members
 from closeknit.dialects.kai.members import (
     DEFAULT,
@@ -47,6 +47,7 @@ from closeknit.dialects.ownership import pods_of
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, parted
 from closeknit.hub.request import Group, Request
@@ -227,8 +228,10 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     present = members_of_implicit(pods, made)
     live = view.schedulers is not None
     awaited: list[Problem] = [] if live else found
-    shapes = _shapes(made, stored.namespace, found)
-    groups = leaf_pods_of_implicit(name, made, present, shapes, awaited, live=live, judging=view.judging)
+    found.extend(first_of(_template_problems(made, stored.namespace)))
+    groups = leaf_pods_of_implicit(
+        name, made, present, _shapes(stored.namespace), awaited, live=live, judging=view.judging
+    )
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
     found.extend(unlabelled_nodes(view, levels))
@@ -337,18 +340,26 @@ def _at_most(spec: wire.PodGroupSpec, subgroups: Tree) -> int:
     return sum(inner, spec.min_member or 0)
 
 
-def _shapes(made: ImplicitGroup, namespace: str, found: list[Problem]) -> dict[Path, Shape]:
-    """By path of the template, what each of its pods asks for."""
-    shapes: dict[Path, Shape] = {}
-    for leaf in made.leaves():
+def _template_problems(made: ImplicitGroup, namespace: str) -> Iterator[Problem]:
+    """What is wrong with the templates of all leaves."""
+    for path, given in {leaf.template.path: leaf.template.given for leaf in made.leaves()}.items():
+        yield from template_problems(given.spec, path, namespace=namespace, labels=given.metadata.labels)
+        for problem in share_problems(given.metadata.annotations) if given.metadata.annotations else ():
+            yield problem.under(*path)
+
+
+def _shapes(namespace: str) -> Callable[[Leaf], Shape]:
+    """What each pod of a leaf asks for; leaves of one template ask for the same."""
+    known: dict[Path, Shape] = {}
+
+    def shape_of(leaf: Leaf) -> Shape:
         path, given = leaf.template.path, leaf.template.given
-        if path in shapes:
-            continue
-        template = read_template(given.spec, path, namespace=namespace, labels=given.metadata.labels)
-        shapes[path] = template.shape
-        found.extend(template.problems)
-        found.extend(problem.under(*path) for problem in share_problems(given.metadata.annotations))
-    return shapes
+        if path not in known:
+            read = read_template(given.spec, namespace=namespace, labels=given.metadata.labels)
+            known[path] = read.shape
+        return known[path]
+
+    return shape_of
 
 
 def _root(

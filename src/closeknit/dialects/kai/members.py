@@ -145,7 +145,7 @@ def leaf_pods_of_implicit(
     group: str,
     made: ImplicitGroup,
     present: Members,
-    shapes: Mapping[Path, Shape],
+    shape_of: Callable[[Leaf], Shape],
     found: list[Problem],
     *,
     live: bool,
@@ -155,7 +155,7 @@ def leaf_pods_of_implicit(
 
     Where ``judging``, leaves that can have no problem are left out.
 
-    ``shapes`` are what the pods of each template ask for, by its path. In a ``live`` cluster, those that must
+    ``shape_of`` tells what each pod of a leaf asks for. In a ``live`` cluster, those that must
     run have to exist, or else ``found`` tells that they are waited for; the others that are still to come
     count, so that there will be room for them.
     """
@@ -164,7 +164,7 @@ def leaf_pods_of_implicit(
         there = present.by_leaf.get(leaf.name, ())
         if judging and not live and not there and leaf.minimum <= len(leaf.pods):
             continue
-        shape = shapes[leaf.template.path]
+        shape = shape_of(leaf)
         if live:
             given = _leaf(group, leaf.name, leaf.minimum, there, shrinks=False)
             alike = all(pod.shape.asks_like(shape) for pod in there)
