@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +25,8 @@ class Case:
     grown: Callable[[int], Json]
     """With so many of what is repeated."""
     allowed: bool = True
+    mistakes: int | None = None
+    """How many there are, where it is not one in each part."""
 
     def count(self, size: int = MEGABYTE) -> int:
         """How many of what is repeated make this many bytes."""
@@ -134,6 +137,21 @@ def _kai_job_set(count: int) -> Json:
     return _object("jobset.x-k8s.io/v1alpha2", "JobSet", spec, annotations=dict(_KAI))
 
 
+def _kai_differing_job_set(count: int) -> Json:
+    job_set = _kai_job_set(count)
+    jobs = job_set["spec"]["replicatedJobs"]
+    for i, job in enumerate(jobs):
+        pods = {**_differing(i), **_KAI_PODS}
+        jobs[i] = {**job, "template": {"spec": {"parallelism": 1, "template": _template(pods, {})}}}
+    return job_set
+
+
+def _differing(i: int) -> Json:
+    """Pods of which no two ask for the same."""
+    containers = [{"name": "c", "resources": {"requests": {"cpu": f"{i}m"}}}]
+    return {"containers": containers}
+
+
 def _leader_worker_set(count: int) -> Json:
     workers = {"size": 4, "workerTemplate": {"spec": {**variables(count), **_KAI_PODS}}}
     spec = {"replicas": 2, "leaderWorkerTemplate": workers}
@@ -185,6 +203,10 @@ def _scaling_groups(count: int) -> Json:
     return _set(cliques=[_clique(i, plain(), 1) for i in range(count)], podCliqueScalingGroups=groups)
 
 
+def _differing_cliques(count: int) -> Json:
+    return _set(cliques=[_clique(i, _differing(i), replicas=1) for i in range(count)])
+
+
 def _gang(count: int) -> Json:
     groups = [
         {
@@ -199,6 +221,19 @@ def _gang(count: int) -> Json:
     return _object(
         "scheduler.grove.io/v1alpha1", "PodGang", spec, annotations={"grove.io/topology-name": "t"}
     )
+
+
+def _grouped_gang(count: int) -> Json:
+    gang = _gang(count)
+    gang["spec"]["topologyConstraintGroupConfigs"] = [
+        {
+            "name": f"c{i}",
+            "podGroupNames": [f"g{i}"],
+            "topologyConstraint": {"packConstraint": {"required": "zone"}},
+        }
+        for i in range(count)
+    ]
+    return gang
 
 
 def _services(count: int) -> Json:
@@ -259,6 +294,14 @@ def _task_groups(count: int) -> Json:
     return _workflow(groups=groups, resources={"r": {"gpu": 1, "topology": [{"key": "rack"}]}})
 
 
+def _chained_groups(count: int) -> Json:
+    workflow = _task_groups(count)
+    groups = workflow["spec"]["workflow"]["groups"]
+    for i, group in enumerate(groups[1:]):
+        group["tasks"][0]["inputs"] = [{"task": f"t{i}"}]
+    return workflow
+
+
 def _pool(count: int) -> Json:
     platforms = {f"p{i}": {"labels": {"a": f"b{i}"}} for i in range(count)}
     return _object(
@@ -266,6 +309,13 @@ def _pool(count: int) -> Json:
         "Pool",
         {"topology_keys": [{"key": "zone", "label": "zone"}], "platforms": platforms},
     )
+
+
+def _tolerating_pool(count: int, **toleration: str) -> Json:
+    pool = _pool(0)
+    tolerations = [{"key": "k", **toleration}]
+    pool["spec"]["platforms"] = {f"p{i}": {"tolerations": tolerations} for i in range(count)}
+    return pool
 
 
 # ------------------------------------------------------------------------------------------------- wrong
@@ -285,6 +335,46 @@ def _wrong_level(i: int) -> Json:
 
 def _wrong_type(i: int) -> Json:
     return {"name": i, "minMember": "1"}
+
+
+def _late_wrong_type(count: int) -> Json:
+    group = _subgroups(_bare)(count)
+    group["spec"]["subGroups"][-1]["minMember"] = "1"
+    return group
+
+
+def _without_minimum(i: int) -> Json:
+    """Each third is no subgroup's parent."""
+    return {"name": f"s{i}"} if i % 3 == 0 else {"name": f"s{i}", "parent": f"t{i}", "minMember": 1}
+
+
+def _wrong_kai_job_set(count: int) -> Json:
+    annotations = {**_KAI, "kai.scheduler/topology-required-placement": "rac"}
+    job_set = _kai_job_set(count)
+    for job in job_set["spec"]["replicatedJobs"]:
+        job["template"] = {**job["template"], "metadata": {"annotations": annotations}}
+    return job_set
+
+
+def _wrong_inputs(count: int) -> Json:
+    workflow = _task_groups(count)
+    for i, group in enumerate(workflow["spec"]["workflow"]["groups"]):
+        group["tasks"][0]["inputs"] = [{"task": f"u{i}"}]
+    return workflow
+
+
+def _wrong_keys(count: int) -> Json:
+    workflow = _resources(count)
+    for resource in workflow["spec"]["workflow"]["resources"].values():
+        resource["topology"][0]["key"] = "rac"
+    return workflow
+
+
+def _wrong_pods(count: int) -> Json:
+    made = _small_cliques(count)
+    for i, each in enumerate(made["spec"]["template"]["cliques"]):
+        each["spec"]["podSpec"] = {"containers": "none", f"nodeNam{i}": "n"}
+    return made
 
 
 def _wrong_cliques(count: int) -> Json:
@@ -328,24 +418,36 @@ CASES: Final[Mapping[str, Case]] = {
     "PodGroup, nested subgroups": Case("kai", _subgroups(_paired, topologyConstraint=_ZONE)),
     "Job of KAI, variables": Case("kai", _kai_job),
     "JobSet of KAI, jobs": Case("kai", _kai_job_set),
+    "JobSet of KAI, jobs that differ": Case("kai", _kai_differing_job_set),
     "LeaderWorkerSet, variables": Case("kai", _leader_worker_set),
     "PyTorchJob, variables": Case("kai", _pytorch_job),
     "PodCliqueSet, 100 cliques with variables": Case("grove", _wide_cliques),
     "PodCliqueSet, cliques with 12 variables": Case("grove", _cliques),
     "PodCliqueSet, small cliques": Case("grove", _small_cliques),
     "PodCliqueSet, scaling groups": Case("grove", _scaling_groups),
+    "PodCliqueSet, cliques that differ": Case("grove", _differing_cliques),
     "PodGang, pod groups": Case("grove", _gang),
+    "PodGang, groups of pod groups": Case("grove", _grouped_gang),
     "DynamoGraphDeployment v1alpha1, variables": Case("dynamo", _services),
     "DynamoGraphDeployment v1beta1, variables": Case("dynamo", _components),
     "Workflow, tasks": Case("osmo", _tasks),
     "Workflow, resources": Case("osmo", _resources),
     "Workflow, groups": Case("osmo", _task_groups),
+    "Workflow, groups that wait": Case("osmo", _chained_groups),
     "Pool, platforms": Case("osmo", _pool),
+    "Pool, tolerations": Case("osmo", _tolerating_pool),
     "PodGroup, unknown parents": Case("kai", _subgroups(_wrong_parent), allowed=False),
     "PodGroup, unknown levels": Case("kai", _subgroups(_wrong_level), allowed=False),
     "PodGroup, wrong types": Case("kai", _subgroups(_wrong_type), allowed=False),
+    "PodGroup, wrong type at the end": Case("kai", _late_wrong_type, allowed=False, mistakes=1),
+    "PodGroup, unknown parents and no minimums": Case("kai", _subgroups(_without_minimum), allowed=False),
+    "JobSet of KAI, unknown levels": Case("kai", _wrong_kai_job_set, allowed=False),
     "PodCliqueSet, unknown domains and cliques": Case("grove", _wrong_cliques, allowed=False),
+    "PodCliqueSet, wrong types in pods": Case("grove", _wrong_pods, allowed=False),
     "PodGang, unknown levels": Case("grove", _wrong_gang, allowed=False),
     "Workflow, unknown resources": Case("osmo", _wrong_tasks, allowed=False),
+    "Workflow, unknown inputs": Case("osmo", _wrong_inputs, allowed=False),
+    "Workflow, unknown keys": Case("osmo", _wrong_keys, allowed=False),
+    "Pool, wrong tolerations": Case("osmo", partial(_tolerating_pool, operator="Same"), allowed=False),
     "JobSet, too many jobs with unknown levels": Case("kueue", _wrong_job_set, allowed=False),
 }

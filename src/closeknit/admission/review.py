@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from closeknit.admission.requests import Request, Review, told
 from closeknit.admission.reviewed import reviewed_by
 from closeknit.apis.closeknit_keys import MANAGED_BY, OPERATOR
@@ -19,7 +21,7 @@ from closeknit.dialects.family import Family
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Entry
 from closeknit.dialects.store.view import View
-from closeknit.dialects.wire.decoding import decode
+from closeknit.dialects.wire.decoding import decode, fitting
 from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem, Severity
@@ -75,9 +77,10 @@ def review(family: Family, request: Request, view: View, operators: frozenset[st
     found = _problems(family, view, new, exists=request.old is not None)
     passed = {each for each in found if each.severity is not Severity.PROBLEM or _may_come(family, new, each)}
     changes: list[Problem] = []
-    if request.old is not None:
+    wrong = len(passed) < len(found)
+    if request.old is not None and (wrong or kind.shape in family.update):
         old = entry_of(kind, request, request.old, exists=True)
-        if passed != set(found):
+        if wrong:
             passed.update(_problems(family, view, old, exists=True))
         changes.extend(_changes(family, view, old, new))
     return Review(
@@ -119,10 +122,10 @@ def entry_of(kind: Kind, request: Request, obj: Mapping[str, Any], *, exists: bo
     name = request.name or metadata.get("name") or metadata.get("generateName", "")
     key = Key(kind.group, kind.kind, namespace, name)
     named = ObjectName(f"{request.group}/{request.version}".lstrip("/"), kind.kind, namespace, name)
-    decoded, problems = decode(kind.shape, content, lenient=True)
-    if problems:
+    decoded, problems = fitting(kind.shape, content), tuple[Problem, ...]()
+    if decoded is None:
         # Null means that nothing is written, and the server leaves it standing.
-        content = _without_nulls(content)
+        content = _without_nulls(content) if b"null" in msgspec.json.encode(content) else content
         decoded, problems = decode(kind.shape, content, lenient=True)
     if decoded is None:
         return Unreadable(key, named, kind.shape, problems)
@@ -130,6 +133,8 @@ def entry_of(kind: Kind, request: Request, obj: Mapping[str, Any], *, exists: bo
 
 
 def _without_nulls(value: Any) -> Any:
+    if isinstance(value, str | int | float):
+        return value
     if isinstance(value, Mapping):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from closeknit.apis.wire import Wire
-from closeknit.dialects.core.levels import PartFields
+from closeknit.dialects.core.levels import Part
 from closeknit.dialects.family import Described
 from closeknit.dialects.store.view import View
 from closeknit.hub.topology import HOSTNAME, Level, Topology
@@ -36,7 +36,7 @@ def with_assumed(
     return replace(found, topologies={**found.topologies, **assumed}, assumed=frozenset(assumed))
 
 
-def chains(parts: Mapping[str, PartFields]) -> Iterator[tuple[str, ...]]:
+def chains(parts: Mapping[str, Part]) -> Iterator[tuple[str, ...]]:
     """The levels that parts within parts name: what a part requires lies within what is required around it.
 
     What it prefers lies within what it requires.
@@ -44,8 +44,8 @@ def chains(parts: Mapping[str, PartFields]) -> Iterator[tuple[str, ...]]:
     required: dict[str | None, tuple[str, ...]] = {None: ()}
     for name, part in parts.items():
         above = required[part.parent]
-        required[name] = (*above, *filter(None, [part.required.value]))
-        yield tuple(filter(None, (*required[name], part.preferred.value)))
+        required[name] = (*above, *filter(None, [part.required]))
+        yield tuple(filter(None, (*required[name], part.preferred)))
 
 
 def _assumed(asked: Iterable[Asked]) -> dict[str, Topology]:

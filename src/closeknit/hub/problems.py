@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache, cached_property
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from closeknit.hub.nearest import MANY, beside, nearest
@@ -57,6 +58,8 @@ class Choices:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._known = frozenset(names)
+        self._first: dict[frozenset[str], tuple[tuple[str, ...], int]] = {}
+        """The first names that are left without some, and how many are."""
 
     def __contains__(self, name: object) -> bool:
         return name in self._known
@@ -65,17 +68,34 @@ class Choices:
     def _names(self) -> tuple[str, ...]:
         return tuple(sorted(self._known))
 
-    def instead_of(self, found: str, *, but: str = "") -> OneOf:
+    def nearest(self, found: str) -> str | None:
+        """The name that was most likely meant, if one is close."""
+        return nearest(found, beside(found, self._names))
+
+    def instead_of(self, found: str, *, but: frozenset[str] = frozenset()) -> OneOf:
         """The remedy for a name that is none of them; what cannot be meant is left out.
 
         Of very many, only those are kept that can be told, so that thousands of problems stay small.
         """
         names = self._names
         if len(names) <= MANY:
-            return OneOf(found, names if not but else tuple(name for name in names if name != but))
-        kept = {*names[: _LISTED + 1], *beside(found, names)} - {but}
-        allowed = tuple(sorted(kept))
-        return OneOf(found, allowed, len(names) - (but in self) - len(allowed))
+            return OneOf(found, names if not but else tuple(name for name in names if name not in but))
+        if but not in self._first:
+            left = (name for name in names if name not in but)
+            self._first[but] = tuple(islice(left, _LISTED + 1)), len(names) - len(but & self._known)
+        first, count = self._first[but]
+        allowed = tuple(sorted({*first, *beside(found, names)} - but))
+        return OneOf(found, allowed, count - len(allowed))
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """A fact: a word that is none of those that are known. Written as the one that was likely meant; where
+    none is near, as the remedy.
+    """
+
+    found: str
+    known: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +111,7 @@ _LISTED: Final = 8
 _MOST_NAMED: Final = 100
 """How many names of a fact a sentence lists."""
 
-Fact: TypeAlias = "str | int | float | tuple[str, ...] | Field | OneOf | Range | Problem"
+Fact: TypeAlias = "str | int | float | tuple[str, ...] | Field | OneOf | Meant | Range | Problem"
 """A text is quoted in the sentence unless its template says ``:raw``; several are listed."""
 
 
@@ -205,6 +225,9 @@ class _Sentences(string.Formatter):
                 return text_of(path)
             case OneOf(found, allowed, more):
                 return suggestion(found, allowed, more)
+            case Meant(found, known):
+                near = nearest(found, known)
+                return f"Did you mean {shown(near)}?" if near is not None else suggestion(found, known)
             case Range(least, most):
                 return between(least, most)
             case Problem():

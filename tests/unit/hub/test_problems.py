@@ -9,6 +9,7 @@ from closeknit.hub.problems import (
     Code,
     Field,
     InvalidError,
+    Meant,
     OneOf,
     Range,
     Severity,
@@ -154,10 +155,32 @@ def test_of_very_many_names_the_nearest_is_told_as_of_few(found: str) -> None:
 
 
 def test_what_cannot_be_meant_is_left_out_of_the_choices() -> None:
-    assert Choices(["a", "b"]).instead_of("c", but="a") == OneOf("c", ("b",))
+    assert Choices(["a", "b"]).instead_of("c", but=frozenset({"a"})) == OneOf("c", ("b",))
     assert OneOf.among("x", map(str, range(1_000))).more == 1_000 - len(
         OneOf.among("x", map(str, range(1_000))).allowed
     )
+
+
+def test_of_very_many_choices_those_are_listed_and_counted_that_can_be_meant() -> None:
+    names = [f"n{i:03}" for i in range(1_000)]
+    first = frozenset(names[:20])
+
+    remedy = Choices(names).instead_of("n5000", but=first)
+
+    assert suggestion("n5000", remedy.allowed, remedy.more).startswith('Did you mean "n500"? Allowed: "n020"')
+    assert first.isdisjoint(remedy.allowed)
+    assert len(remedy.allowed) + (remedy.more or 0) == 980
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        pytest.param("rak", 'Did you mean "rack"?', id="one is near"),
+        pytest.param("x", 'Allowed: "block", "rack", "zone".', id="none is near"),
+    ],
+)
+def test_the_word_that_was_meant(found: str, told: str) -> None:
+    assert Code("one", "{remedy:raw}").at((), remedy=Meant(found, tuple(LEVELS))).message == told
 
 
 def test_a_rule_that_everything_breaks_tells_the_first_and_that_there_are_more() -> None:

@@ -7,7 +7,7 @@ PodGroup, or a pod group of a PodGang.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -16,8 +16,9 @@ from closeknit.dialects.core.pods import Shape
 from closeknit.dialects.core.resources import resources
 from closeknit.dialects.text import json as json_text
 from closeknit.dialects.wire.decoding import found as worded
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.problems import Choices, Problem
 from closeknit.hub.quantities import Rounding, written
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
@@ -42,7 +43,9 @@ class Assumed:
         return self.by_leaf.get(leaf, self.everywhere)
 
 
-def assumed_pods(annotations: Mapping[str, str], leaves: Collection[str], found: list[Problem]) -> Assumed:
+def assumed_pods(
+    annotations: Mapping[str, str], leaves: Callable[[], Iterable[str]], found: list[Problem]
+) -> Assumed:
     """What each pod of a workload with these annotations and leaves asks for; problems go to ``found``."""
     given = annotations.get(RESOURCES_ANNOTATION)
     if given is None:
@@ -54,16 +57,22 @@ def assumed_pods(annotations: Mapping[str, str], leaves: Collection[str], found:
     content: dict[str, Any] = documents[0][0]
     if not any(isinstance(value, dict) for value in content.values()):
         return Assumed(_shape(content, _PATH, found))
-    known = frozenset(leaves)
+    known = Choices(leaves())
     shapes: dict[str, Shape] = {}
-    for name, value in content.items():
-        path = (*_PATH, name)
-        if not isinstance(value, dict):
-            found.append(sentences.NOT_A_LEAF.at(path, found=worded(value)))
-            continue
-        shapes[name] = _shape(value, path, found)
-        if name not in known:
-            found.append(sentences.UNKNOWN_LEAF.at(path, leaf=name, remedy=OneOf.among(name, known)))
+
+    def problems() -> Iterator[Problem]:
+        for name, value in content.items():
+            path = (*_PATH, name)
+            if not isinstance(value, dict):
+                yield sentences.NOT_A_LEAF.at(path, found=worded(value))
+                continue
+            wrong: list[Problem] = []
+            shapes[name] = _shape(value, path, wrong)
+            yield from wrong
+            if name not in known:
+                yield sentences.UNKNOWN_LEAF.at(path, leaf=name, remedy=known.instead_of(name))
+
+    found.extend(first_of(problems()))
     return Assumed(by_leaf=shapes)
 
 

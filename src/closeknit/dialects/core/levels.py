@@ -7,11 +7,13 @@ preference counts where that one cannot be had. Both get a note.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Code, Field, Problem
+from closeknit.hub.problems import Code, Fact, Field, Problem
 from closeknit.hub.request import Group, Member, Request
 from closeknit.hub.sentences import core as sentences
 from closeknit.hub.topology import HOSTNAME, Topology
@@ -29,83 +31,165 @@ class Levels:
         return Group(name, tuple(members), self.required, self.preferred, minimum)
 
 
+Wish: TypeAlias = Literal["required", "preferred"]
+"""Which of the two fields of a part is meant: what must be, or what should be."""
+_FIELDS: Final[tuple[Wish, ...]] = ("required", "preferred")
+
+
+class Part(NamedTuple):
+    """What one part of an object says, and the part that it lies in."""
+
+    parent: str | None
+    """None for the outermost part."""
+    required: str = ""
+    """As its field names the level; empty where the field is not set."""
+    preferred: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class LevelField:
     """A field of a manifest that names a level."""
 
     path: Path
     value: str
-    """Empty where the field is not set."""
 
 
-_UNSET = LevelField((), "")
+class _Bound(NamedTuple):
+    """A level that binds everything below, and the part whose field names it."""
 
-
-@dataclass(frozen=True, slots=True)
-class PartFields:
-    """The fields of one part that name its levels, and the part that it lies in."""
-
-    parent: str | None
-    """None for the outermost part."""
-    required: LevelField = _UNSET
-    preferred: LevelField = _UNSET
-
-    def set_fields(self) -> Iterator[LevelField]:
-        """Those that name a level, the requirement first."""
-        return (each for each in (self.required, self.preferred) if each.value)
-
-
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """A level that binds everything below, and the field that names it."""
-
-    field: LevelField
+    part: str
     depth: int
 
 
+class _Coarser(NamedTuple):
+    """A field that names a coarser level than another field."""
+
+    code: Code
+    field: Wish
+    finer: Wish
+    within: str | None
+    """The part of the finer one; None for the same part."""
+
+
+class _Judged(NamedTuple):
+    """What holds for all parts that mean the same within the same part."""
+
+    levels: Levels
+    coarser: tuple[_Coarser, ...] = ()
+
+
+_Meaning: TypeAlias = tuple[str | None, int | None, int | None]
+"""The nearest part around that says something, and the depths of what is required and preferred; None for no
+level."""
+_NOTHING: Final = Levels()
+
+
+@dataclass(frozen=True)
+class Nested:
+    """The levels of every part. What is wrong with them is put into words where somebody reads it."""
+
+    levels: Mapping[str, Levels]
+    strange: AbstractSet[str]
+    """The names that fields give to levels which are not there."""
+    _parts: Mapping[str, Part]
+    _meanings: Mapping[str, _Meaning]
+    """Of all parts that say something."""
+    _judged: Mapping[_Meaning, _Judged]
+    _path: Callable[[str, Wish], Path]
+    _called: str
+
+    def unknown(self) -> Iterator[LevelField]:
+        """The fields that name no level."""
+        for name, part in self._parts.items() if self.strange else ():
+            for field in _FIELDS:
+                if (value := getattr(part, field)) in self.strange:
+                    yield LevelField(self._path(name, field), value)
+
+    def coarser(self) -> Iterator[Problem]:
+        """Levels coarser than what lies around them. Among these are notes."""
+        if not any(judged.coarser for judged in self._judged.values()):
+            return
+        for name, meaning in self._meanings.items():
+            for code, field, finer, within in self._judged[meaning].coarser:
+                other = name if within is None else within
+                facts: dict[str, Fact] = {
+                    "level": getattr(self._parts[name], field),
+                    "bound": getattr(self._parts[other], finer),
+                    "field": Field(self._path(other, finer)),
+                }
+                if code is sentences.COARSER_LEVEL:
+                    facts["called"] = self._called
+                yield code.at(self._path(name, field), **facts)
+
+
 def nested(
-    parts: Mapping[str, PartFields], topology: Topology, depths: Mapping[str, int], called: str = "domain"
-) -> tuple[dict[str, Levels], list[LevelField], list[Problem]]:
+    parts: Mapping[str, Part],
+    topology: Topology,
+    depths: Mapping[str, int],
+    path: Callable[[str, Wish], Path],
+    called: str = "domain",
+) -> Nested:
     """The levels of every part, fields that name no level, and levels coarser than what lies around them.
 
     ``parts`` lists parents first. ``depths`` gives the level of the topology for each name that a field may
-    hold, and ``called`` is what the author of the fields calls a level. A requirement that is coarser is
-    left out of the levels, and so is a preference without effect: both hold anyway, because what lies
-    around them is finer. Among the problems are notes. ``hub.request`` checks the same for requests
-    without a manifest.
+    hold, ``path`` tells where a part's field is written, and ``called`` is what the author of the fields
+    calls a level. A requirement that is coarser is left out of the levels, and so is a preference without
+    effect: both hold anyway, because what lies around them is finer. ``hub.request`` checks the same for
+    requests without a manifest.
+
+    Of a large object most parts say nothing, or mean the same within the same part and are judged once.
     """
     levels: dict[str, Levels] = {}
-    problems: list[Problem] = []
-    required: dict[str | None, _Bound | None] = {None: None}
-    preferred: dict[str | None, _Bound | None] = {None: None}
-    for name, part in parts.items():
-        outer_required, outer_preferred = required[part.parent], preferred[part.parent]
-        own_required, own_preferred = _bound(part.required, depths), _bound(part.preferred, depths)
-        if own_required and outer_required and own_required.depth < outer_required.depth:
-            problems.append(_coarser(sentences.COARSER_LEVEL, own_required, outer_required, called=called))
-            own_required = None
-        bound = own_required or outer_required
-        if own_preferred and bound and own_preferred.depth < bound.depth:
-            problems.append(_coarser(sentences.PREFERENCE_SAYS_NOTHING, own_preferred, bound))
-            own_preferred = None
-        elif own_preferred and outer_preferred and own_preferred.depth < outer_preferred.depth:
-            problems.append(_coarser(sentences.PREFERENCE_COARSER, own_preferred, outer_preferred))
-        levels[name] = Levels(
-            topology.levels[own_required.depth].label if own_required else None,
-            topology.levels[own_preferred.depth].label if own_preferred else None,
-        )
-        required[name], preferred[name] = bound, own_preferred or outer_preferred
-    unknown = [each for part in parts.values() for each in part.set_fields() if each.value not in depths]
-    return levels, unknown, problems
+    judged: dict[_Meaning, _Judged] = {}
+    meanings: dict[str, _Meaning] = {}
+    nearest: dict[str | None, str | None] = {None: None}
+    bounds: dict[str | None, tuple[_Bound | None, _Bound | None]] = {None: (None, None)}
+
+    def around(name: str | None) -> tuple[_Bound | None, _Bound | None]:
+        """What is required and preferred within a part; those around it were asked about before."""
+        if (known := bounds.get(name)) is not None or name is None:
+            return known or (None, None)
+        part, own = parts[name], levels[name]
+        required, preferred = around(meanings[name][0])
+        if own.required is not None:
+            required = _Bound(name, depths[part.required])
+        if own.preferred is not None:
+            preferred = _Bound(name, depths[part.preferred])
+        return bounds.setdefault(name, (required, preferred))
+
+    for name, (parent, required, preferred) in parts.items():
+        above = nearest[parent]
+        if not required and not preferred:
+            levels[name], nearest[name] = _NOTHING, above
+            continue
+        nearest[name] = name
+        meaning = meanings[name] = above, depths.get(required), depths.get(preferred)
+        if (known := judged.get(meaning)) is None:
+            known = judged[meaning] = _judge(meaning, *around(above), topology)
+        levels[name] = known.levels
+    named = {each.required for each in parts.values()} | {each.preferred for each in parts.values()}
+    return Nested(levels, named - depths.keys() - {""}, parts, meanings, judged, path, called)
 
 
-def _bound(field: LevelField, depths: Mapping[str, int]) -> _Bound | None:
-    return _Bound(field, depths[field.value]) if field.value in depths else None
+def _judge(meaning: _Meaning, around: _Bound | None, wished: _Bound | None, topology: Topology) -> _Judged:
+    """``around`` and ``wished`` are the finest that is required and preferred around the part."""
+    _, required, preferred = meaning
+    coarser: list[_Coarser] = []
+    if required is not None and around is not None and required < around.depth:
+        coarser.append(_Coarser(sentences.COARSER_LEVEL, "required", "required", around.part))
+        required = None
+    bound = around if required is None else _Bound("", required)
+    if preferred is not None and bound is not None and preferred < bound.depth:
+        within = bound.part if bound is around else None
+        coarser.append(_Coarser(sentences.PREFERENCE_SAYS_NOTHING, "preferred", "required", within))
+        preferred = None
+    elif preferred is not None and wished is not None and preferred < wished.depth:
+        coarser.append(_Coarser(sentences.PREFERENCE_COARSER, "preferred", "preferred", wished.part))
+    return _Judged(Levels(_label(topology, required), _label(topology, preferred)), tuple(coarser))
 
 
-def _coarser(code: Code, own: _Bound, above: _Bound, **facts: str) -> Problem:
-    field = Field(above.field.path)
-    return code.at(own.field.path, level=own.field.value, bound=above.field.value, field=field, **facts)
+def _label(topology: Topology, depth: int | None) -> str | None:
+    return None if depth is None else topology.levels[depth].label
 
 
 def level_of_nodes(label: str, topology: Topology | None) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from closeknit.apis import core_v1
 from closeknit.dialects.core.namespaces import NAME
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.neighbours import (
     Apart,
     NamespaceSelector,
@@ -183,20 +184,24 @@ class NeighbourReader:
 
 def requirements(given: core_v1.LabelSelector, path: Path, problems: list[Problem]) -> list[Requirement]:
     """What a selector asks of labels; what is wrong with it is added to ``problems``, and left out."""
+    problems.extend(first_of(selector_problems(given, path)))
     found = [Requirement(key, Operator.IN, (value,)) for key, value in sorted(given.match_labels.items())]
+    for each in given.match_expressions:
+        if each.operator in _OPERATORS:
+            values = tuple(sorted(set(each.values)))
+            found.append(Requirement(each.key, Operator(each.operator), values))
+    return found
+
+
+def selector_problems(given: core_v1.LabelSelector, path: Path) -> Iterator[Problem]:
+    """What is wrong with a selector."""
     for i, each in enumerate(given.match_expressions):
         at = (*path, "matchExpressions", i)
         if each.operator not in _OPERATORS:
             remedy = OneOf.among(each.operator, _OPERATORS)
-            problems.append(
-                sentences.UNKNOWN_CHOICE.at((*at, "operator"), value=each.operator, remedy=remedy)
-            )
-            continue
-        if each.operator in ("In", "NotIn") and not each.values:
-            problems.append(sentences.VALUES_MISSING.at((*at, "values"), operator=each.operator))
-        values = tuple(sorted(set(each.values)))
-        found.append(Requirement(each.key, Operator(each.operator), values))
-    return found
+            yield sentences.UNKNOWN_CHOICE.at((*at, "operator"), value=each.operator, remedy=remedy)
+        elif each.operator in ("In", "NotIn") and not each.values:
+            yield sentences.VALUES_MISSING.at((*at, "values"), operator=each.operator)
 
 
 def _joined(selectors: list[PodSelector]) -> PodSelector:

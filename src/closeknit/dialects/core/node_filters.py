@@ -47,8 +47,7 @@ def node_filter(spec: core_v1.PodSpec, found: list[Problem]) -> NodeFilter:
             if (preference := _preference(term, (*path, _PREFERRED, i), found)) is not None
         ),
         tolerations=tuple(
-            _toleration(toleration, ("spec", "tolerations", i), found)
-            for i, toleration in enumerate(spec.tolerations)
+            toleration(given, ("spec", "tolerations", i), found) for i, given in enumerate(spec.tolerations)
         ),
     )
 
@@ -59,6 +58,25 @@ def taint(given: core_v1.Taint, path: Path, found: list[Problem]) -> Taint:
         found.append(sentences.TAINT_WITHOUT_KEY.at((*path, "key")))
     effect = _choice(Effect, given.effect, (*path, "effect"), found)
     return Taint(key=given.key, effect=effect or Effect.NO_SCHEDULE, value=given.value)
+
+
+def toleration(given: core_v1.Toleration, path: Path, found: list[Problem]) -> Toleration:
+    """A pod's toleration; what cannot be read is added to ``found``."""
+    effect = _choice(Effect, given.effect, (*path, "effect"), found) if given.effect else None
+    match given.operator or "Equal":
+        case "Exists":
+            if given.value:
+                found.append(sentences.EXISTS_WITH_VALUE.at((*path, "value")))
+            return Toleration(given.key, None, effect)
+        case "Equal":
+            if not given.key:
+                found.append(sentences.EQUAL_WITHOUT_KEY.at((*path, "operator")))
+            return Toleration(given.key, given.value, effect)
+        case _:
+            remedy = OneOf(given.operator, ("Equal", "Exists"))
+            operator = (*path, "operator")
+            found.append(sentences.UNKNOWN_CHOICE.at(operator, value=given.operator, remedy=remedy))
+            return Toleration(given.key, given.value, effect)
 
 
 def selector_terms(selector: core_v1.NodeSelector, path: Path, found: list[Problem]) -> tuple[Term, ...]:
@@ -134,24 +152,6 @@ def _value_problems(operator: Operator, values: list[str], path: Path) -> Iterat
         case Operator.GT | Operator.LT:
             if len(values) != 1 or not values[0].lstrip("+-").isdecimal():
                 yield sentences.ONE_NUMBER_NEEDED.at(path, operator=operator.value)
-
-
-def _toleration(given: core_v1.Toleration, path: Path, found: list[Problem]) -> Toleration:
-    effect = _choice(Effect, given.effect, (*path, "effect"), found) if given.effect else None
-    match given.operator or "Equal":
-        case "Exists":
-            if given.value:
-                found.append(sentences.EXISTS_WITH_VALUE.at((*path, "value")))
-            return Toleration(given.key, None, effect)
-        case "Equal":
-            if not given.key:
-                found.append(sentences.EQUAL_WITHOUT_KEY.at((*path, "operator")))
-            return Toleration(given.key, given.value, effect)
-        case _:
-            remedy = OneOf(given.operator, ("Equal", "Exists"))
-            operator = (*path, "operator")
-            found.append(sentences.UNKNOWN_CHOICE.at(operator, value=given.operator, remedy=remedy))
-            return Toleration(given.key, given.value, effect)
 
 
 def _choice(choices: type[_E], written: str, path: Path, found: list[Problem]) -> _E | None:

@@ -136,11 +136,25 @@ def read_template(
     """
     bare = msgspec.structs.replace(spec, node_name="") if spec.node_name else spec
     read = _read_template(_encoded(bare), namespace, tuple(sorted(labels.items())))
-    if not path:
+    if not path or not read.problems:
         return read
     return ReadTemplate(read.shape, tuple(problem.under(*path) for problem in read.problems))
 
 
+def template_problems(
+    spec: core_v1.PodSpec, path: Path = (), *, namespace: str, labels: Mapping[str, str]
+) -> tuple[Problem, ...]:
+    """The problems that ``read_template`` finds. Most pods say nothing that can be wrong but quantities."""
+    containers = (*spec.containers, *spec.init_containers)
+    says_more = spec.tolerations or spec.topology_spread_constraints or spec.affinity != _ANYWHERE
+    if says_more or any(each.ports for each in containers):
+        return read_template(spec, path, namespace=namespace, labels=labels).problems
+    found = _containers_missing(spec)
+    pod_resources(spec, found)
+    return tuple([problem.under(*path) for problem in found])
+
+
+_ANYWHERE = core_v1.PodSpec(containers=[]).affinity
 _encoded = msgspec.json.Encoder().encode
 
 
@@ -163,13 +177,15 @@ def _with_neighbour(shape: Shape, neighbour: Neighbour) -> Shape:
 def _read_spec(written: bytes) -> tuple[core_v1.PodSpec, ReadTemplate]:
     """What a spec says without the pods around it; pods with equal specs are read once."""
     spec = msgspec.json.decode(written, type=core_v1.PodSpec)
-    found: list[Problem] = []
-    if not spec.containers:
-        found.append(sentences.NO_CONTAINERS.at(("spec", "containers")))
+    found = _containers_missing(spec)
     shape = Shape(
         pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found), references(spec)
     )
     return spec, ReadTemplate(shape, tuple(found))
+
+
+def _containers_missing(spec: core_v1.PodSpec) -> list[Problem]:
+    return [] if spec.containers else [sentences.NO_CONTAINERS.at(("spec", "containers"))]
 
 
 def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
-from closeknit.apis.core_v1 import Container, PodSpec, ResourceRequirements
+from closeknit.apis.core_v1 import PodSpec, ResourceRequirements
 from closeknit.apis.wire import Quantity
 from closeknit.hub import quantities
 from closeknit.hub.paths import Path
@@ -52,55 +52,62 @@ def pod_resources(spec: PodSpec, found: list[Problem]) -> Resources:
     the pod as a whole replace that sum where they are given, and the overhead
     of its runtime comes on top.
     """
-    running = Resources()
+    running: dict[str, int] = {}
     for i, container in enumerate(spec.containers):
-        running += _requested(container, ("spec", "containers", i), found)
-    sidecars, starting = Resources(), Resources()
+        _add(running, _requested(container.resources, ("spec", "containers", i), found))
+    sidecars, starting = dict[str, int](), dict[str, int]()
     for i, container in enumerate(spec.init_containers):
-        asked = _requested(container, ("spec", "initContainers", i), found)
+        asked = _requested(container.resources, ("spec", "initContainers", i), found)
         if container.restart_policy == "Always":
-            running += asked
-            sidecars += asked
+            _add(running, asked)
+            _add(sidecars, asked)
             starting = _most(starting, sidecars)
         else:
-            starting = _most(starting, sidecars + asked)
-    in_all = _as_a_whole(spec.resources, _most(running, starting), found)
-    in_all += resources(spec.overhead, ("spec", "overhead"), Rounding.UP, found)
-    for name, units in in_all.items():
+            starting = _most(starting, _add(dict(sidecars), asked))
+    in_all = _as_a_whole(spec.resources, _most(running, starting) if starting else running, found)
+    _add(in_all, _amounts(spec.overhead, ("spec", "overhead"), found))
+    for name, units in sorted(in_all.items()):
         if units > LARGEST:
             largest = LARGEST // quantities.units(name)
             found.append(sentences.POD_TOO_LARGE.at(("spec", "containers"), resource=name, most=largest))
-    return in_all
+    return Resources(in_all)
 
 
-def _requested(container: Container, path: Path, found: list[Problem]) -> Resources:
-    """What one container asks for; its limit stands in for a request that is not given."""
-    return _with_limits(container.resources, path, found, lambda asked, limits: {**limits, **asked})
+def _requested(given: ResourceRequirements, path: Path, found: list[Problem]) -> dict[str, int]:
+    """What one container asks for; its limit stands in for a request that is not given.
+
+    A request of zero is a request: the limit does not stand in for it.
+    """
+    if not given.requests and not given.limits:
+        return {}
+    asked = _amounts(given.requests, (*path, "resources", "requests"), found)
+    limits = _amounts(given.limits, (*path, "resources", "limits"), found)
+    return {**limits, **dict.fromkeys(given.requests, 0), **asked}
 
 
-def _as_a_whole(given: ResourceRequirements, summed: Resources, found: list[Problem]) -> Resources:
+def _as_a_whole(given: ResourceRequirements, summed: dict[str, int], found: list[Problem]) -> dict[str, int]:
     """Put what the pod as a whole asks for in place of the sum over its containers.
 
     A limit alone stands in only where no container asks for the resource.
     """
-    whole = _with_limits(given, ("spec",), found, lambda asked, limits: {**limits, **summed, **asked})
-    names = {*given.requests, *given.limits}
-    return Resources({**summed, **{name: units for name, units in whole.items() if name in names}})
+    whole = _requested(given, ("spec",), found)
+    alone = {name for name in whole if name not in given.requests and summed.get(name)}
+    return {**summed, **{name: units for name, units in whole.items() if name not in alone}}
 
 
-def _with_limits(
-    given: ResourceRequirements,
-    path: Path,
-    found: list[Problem],
-    combined: Callable[[Mapping[str, int], Mapping[str, int]], Mapping[str, int]],
-) -> Resources:
-    asked = resources(given.requests, (*path, "resources", "requests"), Rounding.UP, found)
-    limits = resources(given.limits, (*path, "resources", "limits"), Rounding.UP, found)
-    # A request of zero is a request: the limit does not stand in for it.
-    zeros = {name: 0 for name in given.requests if name not in asked}
-    return Resources(combined({**asked, **zeros}, limits))
+def _amounts(given: Mapping[str, Quantity], path: Path, found: list[Problem]) -> dict[str, int]:
+    """Quantities by resource name; what cannot be read is added to ``found``, and left out."""
+    try:
+        return {name: _amount(name, quantity) for name, quantity in given.items()}
+    except InvalidError:
+        return dict(resources(given, path, Rounding.UP, found))
 
 
-def _most(first: Resources, second: Resources) -> Resources:
-    names: Iterable[str] = {*first, *second}
-    return Resources({name: max(first.get(name, 0), second.get(name, 0)) for name in names})
+def _add(amounts: dict[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    for name, units in more.items():
+        amounts[name] = amounts.get(name, 0) + units
+    return amounts
+
+
+def _most(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
+    return {name: max(first.get(name, 0), second.get(name, 0)) for name in {**first, **second}}

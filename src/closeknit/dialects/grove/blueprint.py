@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from closeknit.apis import core_v1
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.core.assumed_pods import ONE_GPU
 from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.core.pod_specs import pod_spec
-from closeknit.dialects.core.pods import MOST_PODS, Shape, read_template
+from closeknit.dialects.core.pods import MOST_PODS, Shape, read_template, template_problems
 from closeknit.dialects.grove.constraints import Constraints, constraints
 from closeknit.dialects.grove.names import clique_name, replica_name, scaled_name, scaling_group_name
 from closeknit.dialects.grove.places import SET, of_clique, of_group
@@ -20,13 +22,15 @@ from closeknit.dialects.grove.topologies import Known, known
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.decoding import decode, passed_over
 from closeknit.hub.keys import Key
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path, rebased, starts_with
 from closeknit.hub.problems import Field, Problem, parted
-from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import grove as sentences
 
 ASSUMED_POD = pod_spec(ONE_GPU.pod_set("assumed"))
 """The pod of a clique without ``podSpec``: one GPU, as everywhere where pods are assumed."""
+_SPREAD: Final[Path] = ("topologySpreadConstraints",)
+_encoded: Final = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,13 @@ def blueprint_of(view: View, key: Key) -> Drawn:
     """The blueprint of a PodCliqueSet in the store."""
     stored = view.get(key)
     assert stored is not None
-    return blueprint(stored.content, stored.namespace, view.derive(known), lenient=view.lenient)
+    return blueprint(
+        stored.content,
+        stored.namespace,
+        view.derive(known),
+        lenient=view.lenient,
+        judging=view.judging,
+    )
 
 
 def blueprint(
@@ -105,53 +115,62 @@ def blueprint(
     topologies: Known,
     *,
     lenient: bool = False,
+    judging: bool = False,
 ) -> Drawn:
-    """The blueprint of a PodCliqueSet, or everything that is wrong with it.
+    """The blueprint of a PodCliqueSet, or everything that is wrong with it; no blueprint where ``judging``.
 
     One that has a uid stands in a cluster already. Nothing can be refused any more then,
     so what its topology has lost is left out of its levels instead.
     """
     close = constraints(given, topologies, running=bool(given.metadata.uid))
     unruly = list(rules(given, topologies))
-    problems = [*unruly, *close.problems]
-    cliques: dict[str, Clique] = {}
-    for i, template in enumerate(given.spec.template.cliques):
-        path = ("spec", "template", "cliques", i, "spec", "podSpec")
-        raw = ASSUMED_POD if template.spec.pod_spec is None else template.spec.pod_spec
-        shape = _shape(
-            raw,
-            path,
-            problems,
-            namespace=given.metadata.namespace,
-            labels=template.labels,
-            lenient=lenient,
-        )
-        replicas = template.spec.replicas or 1
-        least = replicas if template.spec.min_available is None else template.spec.min_available
-        levels = close.levels[of_clique(template.name)]
-        cliques[template.name] = Clique(template.name, replicas, least, levels, shape, raw, template)
-    problems, notes = map(list, parted(problems))
+    pods = _Pods(given.metadata.namespace, lenient=lenient)
+    found = first_of(_pod_problems(given, pods))
+    problems, notes = map(list, parted([*unruly, *close.problems, *found]))
     notes = [*close.notes, *notes]
     if unruly:
         # What is made of a set depends on its names and numbers, so these must be in order first.
         return Drawn(None, tuple(problems), tuple(notes))
-    made = _assembled(given, namespace, close, cliques)
-    if (pods := _pods(made)) > MOST_PODS:
+    if (count := _number_of_pods(given)) > MOST_PODS:
         where = ("spec", "replicas")
-        problems.append(sentences.TOO_MANY_PODS.at(where, pods=pods, most=MOST_PODS, kind="PodCliqueSet"))
+        problems.append(sentences.TOO_MANY_PODS.at(where, pods=count, most=MOST_PODS, kind="PodCliqueSet"))
     else:
-        problems.extend(_name_conflicts(made))
-    return Drawn(None if problems else made, tuple(problems), tuple(notes))
+        problems.extend(first_of(_name_conflicts(given)))
+    made = None if problems or judging else _assembled(given, namespace, close, pods)
+    return Drawn(made, tuple(problems), tuple(notes))
 
 
-def _assembled(
-    given: wire.PodCliqueSet, namespace: str, close: Constraints, cliques: dict[str, Clique]
-) -> Blueprint:
+def _pod_problems(given: wire.PodCliqueSet, pods: _Pods) -> Iterator[Problem]:
+    """What is wrong with the pods of cliques."""
+    for i, template in enumerate(given.spec.template.cliques):
+        for problem in pods.problems(template):
+            yield problem.under("spec", "template", "cliques", i, "spec", "podSpec")
+
+
+def _clique(template: wire.PodCliqueTemplate, close: Constraints, pods: _Pods) -> Clique:
+    replicas = template.spec.replicas or 1
+    return Clique(
+        name=template.name,
+        replicas=replicas,
+        least=replicas if template.spec.min_available is None else template.spec.min_available,
+        levels=close.levels[of_clique(template.name)],
+        shape=pods.shape(template),
+        pod_spec=_written(template),
+        given=template,
+    )
+
+
+def _written(template: wire.PodCliqueTemplate) -> dict[str, Any]:
+    return ASSUMED_POD if template.spec.pod_spec is None else template.spec.pod_spec
+
+
+def _assembled(given: wire.PodCliqueSet, namespace: str, close: Constraints, pods: _Pods) -> Blueprint:
+    cliques = {each.name: _clique(each, close, pods) for each in given.spec.template.cliques}
     position = {name: i for i, name in enumerate(cliques)}
     groups = tuple(
         ScalingGroup(
             name=config.name,
-            replicas=1 if config.replicas is None else config.replicas,
+            replicas=_replicas(config),
             least=1 if config.min_available is None else config.min_available,
             levels=close.levels[of_group(config.name)],
             cliques=tuple(
@@ -174,57 +193,85 @@ def _assembled(
     )
 
 
-def _pods(made: Blueprint) -> int:
-    alone = sum(clique.replicas for clique in made.cliques)
-    scaled = sum(group.replicas * sum(one.replicas for one in group.cliques) for group in made.groups)
-    return made.replicas * (alone + scaled)
+def _number_of_pods(given: wire.PodCliqueSet) -> int:
+    template = given.spec.template
+    alone = {clique.name: clique.spec.replicas or 1 for clique in template.cliques}
+    scaled = sum(
+        _replicas(group) * sum([alone.pop(name) for name in group.clique_names])
+        for group in template.pod_clique_scaling_groups
+    )
+    return given.spec.replicas * (sum(alone.values()) + scaled)
 
 
-def _name_conflicts(made: Blueprint) -> Iterator[Problem]:
+def _replicas(group: wire.PodCliqueScalingGroupConfig) -> int:
+    return 1 if group.replicas is None else group.replicas
+
+
+def _name_conflicts(given: wire.PodCliqueSet) -> Iterator[Problem]:
     """Cliques of one replica of a set whose objects would have one name.
 
     A replica of a scaling group counts as well, because its constraint goes by its name in a gang.
     """
+    numbers = {clique.name: i for i, clique in enumerate(given.spec.template.cliques)}
+    generated = list(_generated_names(given, numbers))
+    if len({name for name, _, _ in generated}) == len(generated):
+        return
     taken: dict[str, Path] = {}
-    for name, path in _generated_names(made):
+    for name, field, number in generated:
+        path = ("spec", "template", field, number, "name")
         first = taken.setdefault(name, path)
         if first != path:
             yield sentences.NAME_CONFLICT.at(path, name=name, first=Field(first))
 
 
-def _generated_names(made: Blueprint) -> Iterator[tuple[str, Path]]:
-    """The names of everything in the first replica, with the field that each comes from."""
-    template: Path = ("spec", "template")
-    cliques = made.given.spec.template.cliques
-    paths = {clique.name: (*template, "cliques", i, "name") for i, clique in enumerate(cliques)}
-    for i, group in enumerate(made.groups):
-        for number in range(group.replicas):
-            within = scaled_name(scaling_group_name(made.name, 0, group.name), number)
-            yield within, (*template, "podCliqueScalingGroups", i, "name")
-            yield from ((clique_name(within, one.name), paths[one.name]) for one in group.cliques)
-    yield from ((clique_name(replica_name(made.name, 0), one.name), paths[one.name]) for one in made.cliques)
+def _generated_names(given: wire.PodCliqueSet, numbers: Mapping[str, int]) -> Iterator[tuple[str, str, int]]:
+    """The names of everything in the first replica, with the list that it comes from and its number there.
+
+    ``numbers`` are those of the cliques.
+    """
+    name, alone = given.metadata.name, dict(numbers)
+    for i, group in enumerate(given.spec.template.pod_clique_scaling_groups):
+        inner = sorted([(alone.pop(each), each) for each in group.clique_names])
+        for number in range(_replicas(group)):
+            within = scaled_name(scaling_group_name(name, 0, group.name), number)
+            yield within, "podCliqueScalingGroups", i
+            for j, each in inner:
+                yield clique_name(within, each), "cliques", j
+    whole = replica_name(name, 0)
+    for each, j in alone.items():
+        yield clique_name(whole, each), "cliques", j
 
 
-def _shape(
-    raw: dict[str, Any],
-    path: Path,
-    problems: list[Problem],
-    *,
-    namespace: str,
-    labels: Mapping[str, str],
-    lenient: bool,
-) -> Shape:
-    """What a clique's pods ask of a node; everything that is wrong with them is added to ``problems``."""
-    spec, wrong = decode(core_v1.PodSpec, raw)
-    problems.extend(problem.under(*path) for problem in passed_over(wrong, lenient=lenient))
-    if spec is None:
-        return Shape(Resources())
-    spread = (*path, "topologySpreadConstraints")
-    if spec.topology_spread_constraints:
-        problems.append(sentences.SPREAD_CONSTRAINTS.at(spread))
-    if spec.node_name:
-        problems.append(sentences.NODE_NAMED.at((*path, "nodeName")))
-    template = read_template(spec, namespace=namespace, labels=labels)
-    found = (each.moved(lambda own: rebased(own, ("spec",), path)) for each in template.problems)
-    problems.extend(each for each in found if not starts_with(each.path, spread))
-    return template.shape
+class _Pods:
+    """Reads what the pods of cliques ask of a node. Of a large set most are equal, and are read once."""
+
+    def __init__(self, namespace: str, *, lenient: bool) -> None:
+        self._namespace, self._lenient = namespace, lenient
+        self._known: dict[tuple[bytes, tuple[tuple[str, str], ...]], tuple[Problem, ...]] = {}
+
+    def shape(self, template: wire.PodCliqueTemplate) -> Shape:
+        """What each pod of a clique asks for, where nothing is wrong with it."""
+        spec = msgspec.convert(_written(template), core_v1.PodSpec)
+        return read_template(spec, namespace=self._namespace, labels=template.labels).shape
+
+    def problems(self, template: wire.PodCliqueTemplate) -> tuple[Problem, ...]:
+        """Everything that is wrong with the pods of a clique; paths begin at their spec."""
+        raw, labels = _written(template), template.labels
+        key = _encoded(raw), tuple(labels.items())
+        if (known := self._known.get(key)) is None:
+            known = self._known[key] = tuple(self._problems(raw, labels))
+        return known
+
+    def _problems(self, raw: dict[str, Any], labels: Mapping[str, str]) -> Iterator[Problem]:
+        spec, wrong = decode(core_v1.PodSpec, raw)
+        yield from passed_over(wrong, lenient=self._lenient)
+        if spec is None:
+            return
+        if spec.topology_spread_constraints:
+            yield sentences.SPREAD_CONSTRAINTS.at(_SPREAD)
+        if spec.node_name:
+            yield sentences.NODE_NAMED.at(("nodeName",))
+        for each in template_problems(spec, namespace=self._namespace, labels=labels):
+            moved = each.moved(lambda own: rebased(own, ("spec",), ()))
+            if not starts_with(moved.path, _SPREAD):
+                yield moved

@@ -87,8 +87,9 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     priority = priority_of(view, given.spec.priority_class_name, path, own, PRIORITIES)
     since = created(stored, own)
     own.extend(size_problems(given))
-    leaves = [group.name for group in given.spec.podgroups]
-    not_there = assumed_pods(given.metadata.annotations, leaves, own)
+    not_there = assumed_pods(
+        given.metadata.annotations, lambda: [group.name for group in given.spec.podgroups], own
+    )
     pods = _pods_of_gang(stored, view)
     of_pods: list[tuple[ReadPod, Problem]] = []
     members = pods_by_group(given, pods, of_pods)

@@ -64,37 +64,41 @@ def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False
         return Constraints(None, empty)
     if not known.enabled:
         if running:
-            lost = tuple(_lost(sentences.LOST_SWITCH, place.path, Loss.SWITCH) for place in used.values())
-            return Constraints(None, empty, notes=lost)
-        off = tuple(sentences.SWITCHED_OFF.at(place.path) for place in used.values())
-        return Constraints(None, empty, problems=off)
-    problems = [*first_of(problem for place in used.values() for problem in _form_problems(place))]
+            lost = (_lost(sentences.LOST_SWITCH, place.path, Loss.SWITCH) for place in used.values())
+            return Constraints(None, empty, notes=tuple(first_of(lost)))
+        off = (sentences.SWITCHED_OFF.at(place.path) for place in used.values())
+        return Constraints(None, empty, problems=tuple(first_of(off)))
+    odd = (place for place in used.values() if not _is_formed(place.given))
+    problems = [*first_of(problem for place in odd for problem in _form_problems(place))]
     unnamed: list[Problem] = []
     name = topology_name(where, unnamed)
     if not running:
-        problems.extend(unnamed)
+        problems.extend(first_of(unnamed))
         name = name or _likely(used, known)
     topology = known.topologies.get(name) if name is not None else None
     if topology is None:
         if name is not None and not running:
             problems.append(_no_topology(name, used, known))
-        lost = tuple(_lost_topology(name, place) for place in used.values()) if running else ()
-        return Constraints(None, empty, problems=tuple(problems), notes=lost)
+        gone = first_of(_lost_topology(name, place) for place in used.values()) if running else ()
+        return Constraints(None, empty, problems=tuple(problems), notes=tuple(gone))
     depths = {level.name: depth for depth, level in enumerate(topology.levels) if level.name}
-    levels, unknown, coarser = nested(
-        {name: place.fields() for name, place in where.items()}, topology, depths
+    close = nested(
+        {name: place.part() for name, place in where.items()},
+        topology,
+        depths,
+        lambda name, field: where[name].field(field),
     )
-    refused, notes = parted(coarser)
+    refused, notes = parted(first_of(close.coarser()))
     if running:
-        notes = tuple(
+        gone = (
             _lost(sentences.LOST_DOMAIN, each.path, Loss.DOMAIN, topology=topology.name, domain=each.value)
-            for each in unknown
+            for each in close.unknown()
         )
+        notes = tuple(first_of(gone))
     else:
-        problems.extend(first_of(_unknown(each, topology, tuple(depths)) for each in unknown))
-        problems.extend(first_of(refused))
-    unavailable = tuple(sorted({each.value for each in unknown}))
-    return Constraints(topology, levels, unavailable, tuple(problems), notes)
+        problems.extend(first_of(_unknown(each, topology, tuple(depths)) for each in close.unknown()))
+        problems.extend(refused)
+    return Constraints(topology, close.levels, tuple(sorted(close.strange)), tuple(problems), notes)
 
 
 def _unknown(field: LevelField, topology: Topology, domains: tuple[str, ...]) -> Problem:
@@ -112,11 +116,11 @@ def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | 
     for place in where.values():
         if place.given is None:
             continue
-        own, path = place.given.topology_name, (*place.path, "topologyName")
+        own = place.given.topology_name
         if not own and _inherited(place, where):
             continue
         if not own and place.given.pack is not None:
-            problems.append(sentences.TOPOLOGY_UNNAMED.at(path))
+            problems.append(sentences.TOPOLOGY_UNNAMED.at((*place.path, "topologyName")))
             unnamed = True
             continue
         name = own or MANAGED
@@ -124,6 +128,7 @@ def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | 
             first = (name, place.path)
         elif name != first[0]:
             code = sentences.SECOND_TOPOLOGY if own else sentences.SECOND_TOPOLOGY_MEANT
+            path = (*place.path, "topologyName")
             problems.append(code.at(path, name=name, first=first[0], field=Field(first[1])))
     return first[0] if first is not None and not unnamed else None
 
@@ -147,6 +152,15 @@ def _inherited(place: Place, where: Mapping[str, Place]) -> str:
             return given.topology_name
         above = where[above].parent
     return ""
+
+
+def _is_formed(given: wire.TopologyConstraint | None) -> bool:
+    """Whether a constraint says something, and nothing twice."""
+    if given is None:
+        return True
+    if (pack := given.pack) is None:
+        return bool(given.pack_domain)
+    return bool(pack.required and not given.pack_domain) or bool(pack.preferred and not pack.required)
 
 
 def _form_problems(place: Place) -> Iterator[Problem]:

@@ -8,13 +8,13 @@ from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.apis.grove_keys import TOPOLOGY_NAME
 from closeknit.apis.kai_keys import TOPOLOGY
 from closeknit.dialects.compiling import KnownTopologies
-from closeknit.dialects.core.levels import LevelField, Levels, PartFields, nested
+from closeknit.dialects.core.levels import LevelField, Levels, Part, Wish, nested
 from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.grove.constraints import Constraints
 from closeknit.dialects.grove.names import part_name_problems
 from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Field, OneOf, Problem, parted
+from closeknit.hub.problems import Choices, Field, OneOf, Problem, parted
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import grove as sentences
 from closeknit.hub.sentences.hub import UNKNOWN_LEVEL
@@ -62,9 +62,9 @@ def gang_constraints(given: wire.PodGang, known: KnownTopologies) -> Constraints
 
     A gang names levels by node label, and the topology that they belong to by an annotation.
     """
-    parts = _parts(given)
+    parts, places = _parts(given)
     empty = dict.fromkeys(parts, Levels())
-    if not any(any(part.set_fields()) for part in parts.values()):
+    if not any(part.required or part.preferred for part in parts.values()):
         return Constraints(None, empty)
     name, path = topology_of(given)
     topology = known.usable.get(name)
@@ -77,10 +77,14 @@ def gang_constraints(given: wire.PodGang, known: KnownTopologies) -> Constraints
             wrong = core.TOPOLOGY_MISSING.at(path, allowed=remedy)
         return Constraints(None, empty, problems=(wrong,))
     depths = {label: depth for depth, label in enumerate(topology.labels)}
-    levels, unknown, coarser = nested(parts, topology, depths, "level")
-    refused, notes = parted(coarser)
-    problems = (*first_of(_unknown(each, topology) for each in unknown), *first_of(refused))
-    return Constraints(topology, levels, problems=problems, notes=notes)
+
+    def field(name: str, wish: Wish) -> Path:
+        return (*places[name], "topologyConstraint", "packConstraint", wish)
+
+    close = nested(parts, topology, depths, field, "level")
+    refused, notes = parted(first_of(close.coarser()))
+    problems = (*first_of(_unknown(each, topology) for each in close.unknown()), *refused)
+    return Constraints(topology, close.levels, problems=problems, notes=notes)
 
 
 def topology_of(given: wire.PodGang) -> tuple[str, Path]:
@@ -98,28 +102,28 @@ def _unknown(field: LevelField, topology: Topology) -> Problem:
     return UNKNOWN_LEVEL.at(field.path, topology=topology.name, level=field.value, remedy=remedy)
 
 
-def _parts(given: wire.PodGang) -> dict[str, PartFields]:
-    """The gang, its configurations and its pod groups, parents first."""
+def _parts(given: wire.PodGang) -> tuple[dict[str, Part], dict[str, Path]]:
+    """The gang, its configurations and its pod groups, parents first; and where each is written."""
     spec = given.spec
-    found = {GANG: _fields(None, ("spec",), spec.topology_constraint)}
+    found = {GANG: _part(None, spec.topology_constraint)}
+    places: dict[str, Path] = {GANG: ("spec",)}
     parents: dict[str, str] = {}
     for i, config in enumerate(spec.topology_constraint_group_configs):
         if config.pod_group_names:
-            found.setdefault(config.name, _fields(GANG, (*_CONFIGS, i), config.topology_constraint))
+            if config.name not in found:
+                found[config.name] = _part(GANG, config.topology_constraint)
+                places[config.name] = (*_CONFIGS, i)
             parents.update((name, config.name) for name in config.pod_group_names)
     for i, group in enumerate(spec.podgroups):
-        above = parents.get(group.name, GANG)
-        found.setdefault(group.name, _fields(above, (*_GROUPS, i), group.topology_constraint))
-    return found
+        if group.name not in found:
+            found[group.name] = _part(parents.get(group.name, GANG), group.topology_constraint)
+            places[group.name] = (*_GROUPS, i)
+    return found, places
 
 
-def _fields(parent: str | None, path: Path, given: wire.TopologyConstraint | None) -> PartFields:
+def _part(parent: str | None, given: wire.TopologyConstraint | None) -> Part:
     pack = given.pack_constraint if given is not None else None
-    if pack is None:
-        return PartFields(parent)
-    path = (*path, "topologyConstraint", "packConstraint")
-    required = LevelField((*path, "required"), pack.required)
-    return PartFields(parent, required, LevelField((*path, "preferred"), pack.preferred))
+    return Part(parent) if pack is None else Part(parent, pack.required, pack.preferred)
 
 
 def _reference_problems(
@@ -132,7 +136,7 @@ def _reference_problems(
 
 
 def _config_problems(given: wire.PodGang, seen: dict[str, Path]) -> Iterator[Problem]:
-    names = tuple(group.name for group in given.spec.podgroups)
+    names = Choices(group.name for group in given.spec.podgroups)
     owners: dict[str, Path] = {}
     for i, config in enumerate(given.spec.topology_constraint_group_configs):
         path = (*_CONFIGS, i)
@@ -140,6 +144,6 @@ def _config_problems(given: wire.PodGang, seen: dict[str, Path]) -> Iterator[Pro
         for j, name in enumerate(config.pod_group_names):
             here = (*path, "podGroupNames", j)
             if name not in names:
-                yield core.NOT_FOUND.at(here, kind="pod group", name=name, remedy=OneOf(name, names))
+                yield core.NOT_FOUND.at(here, kind="pod group", name=name, remedy=names.instead_of(name))
             elif (first := owners.setdefault(name, here)) != here:
                 yield sentences.POD_GROUP_LISTED_TWICE.at(here, name=name, first=Field(first))

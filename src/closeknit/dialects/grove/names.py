@@ -6,8 +6,9 @@ Grove joins names and numbers by dashes, which names may hold as well, so two ob
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from closeknit.dialects.core.naming import all_match
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem
 from closeknit.hub.sentences import core
@@ -16,6 +17,7 @@ from closeknit.hub.sentences import grove as sentences
 LONGEST = 45
 """How long the names of a set, a scaling group and a clique may be together, so that pods can be named."""
 
+_LONGEST_LABEL = 63
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _OBJECT_NAME = re.compile(r"[-.a-z0-9]+", re.ASCII)
 
@@ -59,7 +61,13 @@ def own_name_problems(name: str, longest: int) -> Iterator[Problem]:
 
 def is_dns_label(name: str) -> bool:
     """Whether a part of an object can have this name."""
-    return len(name) <= 63 and _DNS_LABEL.fullmatch(name) is not None
+    return len(name) <= _LONGEST_LABEL and _DNS_LABEL.fullmatch(name) is not None
+
+
+def well_named(names: Sequence[str]) -> bool:
+    """Whether parts can have all of these names, and no two have the same."""
+    fit = all_match(_DNS_LABEL, names) and all(len(name) <= _LONGEST_LABEL for name in names)
+    return fit and len(set(names)) == len(names)
 
 
 def part_name_problems(path: Path, name: str, seen: dict[str, Path]) -> Iterator[Problem]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from closeknit.apis import grove_io_v1alpha1 as wire
-from closeknit.dialects.core.levels import LevelField, PartFields
+from closeknit.dialects.core.levels import Part, Wish
 from closeknit.hub.paths import Path
 
 SET = ""
 """Stands for the PodCliqueSet itself among the places of constraints."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a constraint may stand."""
 
     path: Path
@@ -22,17 +21,21 @@ class Place:
     parent: str | None
     """The place that this one inherits from; None for the PodCliqueSet."""
 
-    def fields(self) -> PartFields:
-        """The fields that name domains."""
-        if self.given is None:
-            return PartFields(self.parent)
-        pack = self.given.pack or wire.TopologyPackConstraint()
-        required = LevelField((*self.path, "pack", "required"), pack.required)
-        if not pack.required:
-            required = LevelField((*self.path, "packDomain"), self.given.pack_domain)
-        return PartFields(
-            self.parent, required, LevelField((*self.path, "pack", "preferred"), pack.preferred)
-        )
+    def part(self) -> Part:
+        """The domains that it names."""
+        given = self.given
+        if given is None:
+            return Part(self.parent)
+        if given.pack is None:
+            return Part(self.parent, given.pack_domain)
+        return Part(self.parent, given.pack.required or given.pack_domain, given.pack.preferred)
+
+    def field(self, wish: Wish) -> Path:
+        """Where the domain is named that it requires or prefers."""
+        pack = self.given.pack if self.given is not None else None
+        if wish == "required" and (pack is None or not pack.required):
+            return (*self.path, "packDomain")
+        return (*self.path, "pack", wish)
 
 
 def places(given: wire.PodCliqueSet) -> dict[str, Place]:
@@ -41,22 +44,18 @@ def places(given: wire.PodCliqueSet) -> dict[str, Place]:
     Of several with one name, which is a mistake, all but the first carry their number as well.
     """
     template = given.spec.template
-    whole: Path = ("spec", "template")
-    found = {SET: Place((*whole, "topologyConstraint"), template.topology_constraint, None)}
+    found = {SET: Place(("spec", "template", "topologyConstraint"), template.topology_constraint, None)}
     above: dict[str, str] = {}
     for i, group in enumerate(template.pod_clique_scaling_groups):
         name = of_group(group.name)
-        path = (*whole, "podCliqueScalingGroups", i, "topologyConstraint")
+        path: Path = ("spec", "template", "podCliqueScalingGroups", i, "topologyConstraint")
         found[name if name not in found else f"{name} {i}"] = Place(path, group.topology_constraint, SET)
         for clique in group.clique_names:
             above.setdefault(clique, name)
     for i, each in enumerate(template.cliques):
-        place = Place(
-            (*whole, "cliques", i, "topologyConstraint"),
-            each.topology_constraint,
-            above.get(each.name, SET),
-        )
+        path = ("spec", "template", "cliques", i, "topologyConstraint")
         name = of_clique(each.name)
+        place = Place(path, each.topology_constraint, above.get(each.name, SET))
         found[name if name not in found else f"{name} {i}"] = place
     return found
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.grove_keys import MNNVL_GROUP
 from closeknit.dialects.core.durations import seconds
-from closeknit.dialects.grove.names import LONGEST, is_dns_label, own_name_problems, part_name_problems
+from closeknit.dialects.grove.names import (
+    LONGEST,
+    is_dns_label,
+    own_name_problems,
+    part_name_problems,
+    well_named,
+)
 from closeknit.dialects.grove.places import places
 from closeknit.dialects.grove.topologies import Known
 from closeknit.hub.many_problems import first_of
@@ -43,7 +50,7 @@ def rules(given: wire.PodCliqueSet, known: Known) -> Iterator[Problem]:
         )
     names = Choices(clique.name for clique in template.cliques)
     yield from first_of(_each_clique_problems(given, names))
-    yield from _scheduler_problems(given, known)
+    yield from first_of(_scheduler_problems(given, known))
     delay = template.termination_delay
     if delay and not (seconds(delay) or 0) > 0:
         yield sentences.TERMINATION_DELAY.at(("spec", "template", "terminationDelay"), found=delay)
@@ -56,13 +63,28 @@ def rules(given: wire.PodCliqueSet, known: Known) -> Iterator[Problem]:
 def _each_clique_problems(given: wire.PodCliqueSet, names: Choices) -> Iterator[Problem]:
     template = given.spec.template
     grouped = {name for group in template.pod_clique_scaling_groups for name in group.clique_names}
+    well = well_named([clique.name for clique in template.cliques])
+    startup = template.clique_startup_type
+    in_order = startup == EXPLICIT or startup not in ("", *_STARTUP_TYPES)
+    longest = LONGEST - len(given.metadata.name)
     seen: dict[str, Path] = {}
     for i, clique in enumerate(template.cliques):
-        path, scaled = (*_CLIQUES, i), clique.name in grouped
-        yield from part_name_problems(path, clique.name, seen)
-        yield from _clique_problems((*path, "spec"), clique, names, template, scaled=scaled)
-        if not scaled:
-            yield from _length((*path, "name"), given.metadata.name, clique.name)
+        scaled = clique.name in grouped
+        if not well:
+            yield from part_name_problems((*_CLIQUES, i), clique.name, seen)
+        if not _is_plain(clique.spec, in_order=in_order):
+            yield from _clique_problems(
+                (*_CLIQUES, i, "spec"), clique, names, scaled=scaled, in_order=in_order
+            )
+        if not scaled and len(clique.name) > longest:
+            yield from _length((*_CLIQUES, i, "name"), given.metadata.name, clique.name)
+
+
+def _is_plain(spec: wire.PodCliqueSpec, *, in_order: bool) -> bool:
+    """Whether nothing can be wrong with a clique, as with nearly all of a large set."""
+    replicas, least = spec.replicas or 1, spec.min_available
+    fits = replicas > 0 and (least is None or 1 <= least <= replicas)
+    return fits and spec.auto_scaling_config is None and not (in_order and spec.starts_after)
 
 
 def _length(path: Path, pod_clique_set: str, *parts: str) -> Iterator[Problem]:
@@ -77,11 +99,11 @@ def _clique_problems(
     path: Path,
     clique: wire.PodCliqueTemplate,
     names: Choices,
-    template: wire.PodCliqueSetTemplate,
     *,
     scaled: bool,
+    in_order: bool,
 ) -> Iterator[Problem]:
-    spec, startup = clique.spec, template.clique_startup_type
+    spec = clique.spec
     replicas = spec.replicas or 1
     if spec.replicas is not None and spec.replicas < 0:
         yield sentences.NEGATIVE.at((*path, "replicas"), replicas=spec.replicas, least="one")
@@ -93,10 +115,8 @@ def _clique_problems(
             yield sentences.SCALED_AS_A_WHOLE.at(inner)
         least = replicas if spec.min_available is None else spec.min_available
         yield from _autoscaling(inner, spec.auto_scaling_config, replicas, least)
-    if startup != EXPLICIT and startup in ("", *_STARTUP_TYPES):
-        return
     seen: set[str] = set()
-    for i, other in enumerate(spec.starts_after):
+    for i, other in enumerate(spec.starts_after if in_order else ()):
         here = (*path, "startsAfter", i)
         if other == clique.name:
             yield sentences.STARTS_AFTER_ITSELF.at(here)
@@ -126,9 +146,12 @@ def _autoscaling(path: Path, given: wire.AutoScalingConfig, replicas: int, least
 def _nvlink_problems(given: wire.PodCliqueSet) -> Iterator[Problem]:
     """Groups of pods that share an NVLink domain, by annotation of the set and its parts."""
     template = given.spec.template
-    where: list[tuple[Path, dict[str, str]]] = [(("metadata",), given.metadata.annotations)]
-    where += (((*_GROUPS, i), one.annotations) for i, one in enumerate(template.pod_clique_scaling_groups))
-    where += (((*_CLIQUES, i), one.annotations) for i, one in enumerate(template.cliques))
+    groups, cliques = enumerate(template.pod_clique_scaling_groups), enumerate(template.cliques)
+    where: Iterator[tuple[Path, dict[str, str]]] = chain(
+        [(("metadata",), given.metadata.annotations)],
+        (((*_GROUPS, i), one.annotations) for i, one in groups if one.annotations),
+        (((*_CLIQUES, i), one.annotations) for i, one in cliques if one.annotations),
+    )
     for path, given_there in where:
         value = given_there.get(MNNVL_GROUP)
         if value is not None and not is_dns_label(value):
@@ -173,6 +196,8 @@ def _role_problems(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Proble
 
 def _circles(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Problem]:
     """Cliques that wait for each other."""
+    if not any(clique.spec.starts_after for clique in cliques):
+        return
     after: dict[str, list[str]] = {}
     for clique in cliques:
         after.setdefault(clique.name, []).extend(clique.spec.starts_after)
@@ -204,13 +229,21 @@ def _circles(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Problem]:
 def _scaling_group_problems(given: wire.PodCliqueSet, names: Choices) -> Iterator[Problem]:
     owners: dict[str, int] = {}
     seen: dict[str, Path] = {}
-    for i, group in enumerate(given.spec.template.pod_clique_scaling_groups):
+    groups = given.spec.template.pod_clique_scaling_groups
+    well = well_named([group.name for group in groups])
+    longest = LONGEST - len(given.metadata.name)
+    for i, group in enumerate(groups):
         path = (*_GROUPS, i)
-        yield from part_name_problems(path, group.name, seen)
+        if not well:
+            yield from part_name_problems(path, group.name, seen)
         if not group.clique_names:
             yield sentences.GROUP_WITHOUT_CLIQUES.at((*path, "cliqueNames"), remedy=names.instead_of(""))
         own: set[str] = set()
         for j, name in enumerate(group.clique_names):
+            if name in names and name not in owners and len(group.name) + len(name) <= longest:
+                owners[name] = i
+                own.add(name)
+                continue
             here = (*path, "cliqueNames", j)
             if name not in names:
                 yield core.NOT_FOUND.at(here, kind="clique", name=name, remedy=names.instead_of(name))

@@ -11,6 +11,7 @@ from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis import scheduling_run_ai_v2alpha2 as kai
 from closeknit.apis.grove_keys import TOPOLOGY_NAME
 from closeknit.apis.kai_keys import QUEUE, SCHEDULER, TOPOLOGY
+from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang, TopologyConstraint
 from closeknit.dialects.core.kinds import owner_references
 from closeknit.dialects.core.levels import level_of_nodes
@@ -21,6 +22,7 @@ from closeknit.dialects.grove.topologies import known
 from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.to_pod_group import pod_group_object
 from closeknit.dialects.store.view import View
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import grove as sentences
@@ -102,14 +104,16 @@ def is_for_kai(given: wire.PodCliqueSet, view: View) -> bool:
 
 def _queue_path(given: wire.PodCliqueSet) -> Path:
     """Where the queue of a set is named, or would be."""
-    places: list[tuple[Path, Mapping[str, str]]] = [
-        (("metadata", "labels"), given.metadata.labels),
-        (("metadata", "annotations"), given.metadata.annotations),
+    written: list[tuple[Path, wire.PodCliqueTemplate | ObjectMeta]] = [(("metadata",), given.metadata)]
+    cliques = enumerate(given.spec.template.cliques)
+    written += [
+        (("spec", "template", "cliques", i), each) for i, each in cliques if each.labels or each.annotations
     ]
-    for i, clique in enumerate(given.spec.template.cliques):
-        path: Path = ("spec", "template", "cliques", i)
-        places += (((*path, "labels"), clique.labels), ((*path, "annotations"), clique.annotations))
-    return next(((*path, QUEUE) for path, named in places if named.get(QUEUE)), ("metadata", "labels", QUEUE))
+    for path, each in written:
+        for field, named in (("labels", each.labels), ("annotations", each.annotations)):
+            if named.get(QUEUE):
+                return (*path, field, QUEUE)
+    return ("metadata", "labels", QUEUE)
 
 
 def queue_of(given: wire.PodCliqueSet, found: list[Problem]) -> str:
@@ -117,13 +121,17 @@ def queue_of(given: wire.PodCliqueSet, found: list[Problem]) -> str:
     own = queue_named(given.metadata.labels, given.metadata.annotations)
     named: dict[str, int] = {}
     for i, clique in enumerate(given.spec.template.cliques):
-        if queue := queue_named(clique.labels, clique.annotations):
+        if (clique.labels or clique.annotations) and (
+            queue := queue_named(clique.labels, clique.annotations)
+        ):
             named.setdefault(queue, i)
     if own:
-        for queue, i in named.items():
-            if queue != own:
-                path = ("spec", "template", "cliques", i, "labels")
-                found.append(sentences.CLIQUE_QUEUE.at(path, queue=queue, own=own))
+        others = (
+            sentences.CLIQUE_QUEUE.at(("spec", "template", "cliques", i, "labels"), queue=queue, own=own)
+            for queue, i in named.items()
+            if queue != own
+        )
+        found.extend(first_of(others))
         return own
     if len(named) > 1:
         found.append(sentences.QUEUES_DIFFER.at(("metadata", "labels"), queues=tuple(named)))

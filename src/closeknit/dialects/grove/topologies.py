@@ -132,7 +132,7 @@ def _asked_for(view: View) -> Iterator[Asked]:
         where = places(stored.content) if not stored.content.metadata.uid else {}
         named = (each.given.topology_name for each in where.values() if each.given is not None)
         name = next(filter(None, named), MANAGED)
-        for domains in chains({key: each.fields() for key, each in where.items()}):
+        for domains in chains({key: each.part() for key, each in where.items()}):
             yield from asked_for(name, domains)
 
 

@@ -6,6 +6,7 @@ Of a ClusterTopology these are the levels; of a PodCliqueSet its constraints, it
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.kai_keys import SCHEDULER
@@ -37,13 +38,32 @@ def update_problems(
 ) -> Iterator[Problem]:
     """Everything about a change of a PodCliqueSet that cannot be made in place."""
     before, after = old.content.spec.template, new.content.spec.template
+    if before == after:
+        return
     yield from first_of(_clique_problems(before, after))
     yield from _start_problems(before, after)
     yield from first_of(_scaling_group_problems(before, after))
+    if _constrained(before) == _constrained(after):
+        return
     earlier = places(old.content)
-    for name, place in places(new.content).items():
-        if name in earlier:
-            yield from constraint_problems(earlier[name].given, place)
+    yield from first_of(
+        problem
+        for name, place in places(new.content).items()
+        if name in earlier and earlier[name].given != place.given
+        for problem in constraint_problems(earlier[name].given, place)
+    )
+
+
+def _constrained(
+    template: wire.PodCliqueSetTemplate,
+) -> tuple[wire.TopologyConstraint | None, list[Any], list[Any]]:
+    """What is constrained, and how."""
+    groups, cliques = template.pod_clique_scaling_groups, template.cliques
+    return (
+        template.topology_constraint,
+        [(each.name, each.topology_constraint) for each in groups],
+        [(each.name, each.topology_constraint) for each in cliques],
+    )
 
 
 def constraint_problems(
@@ -88,7 +108,7 @@ def _clique_problems(old: wire.PodCliqueSetTemplate, new: wire.PodCliqueSetTempl
     if starts and list(before) != after and sorted(before) == sorted(after):
         yield sentences.ORDER_CHANGED.at(_CLIQUES, what="cliques", old=tuple(before), new=tuple(after))
     for i, clique in enumerate(new.cliques):
-        if clique.name not in before:
+        if clique.name not in before or before[clique.name] == clique.spec:
             continue
         was, now, path = before[clique.name], clique.spec, (*_CLIQUES, i, "spec")
         yield from _changed((*path, "roleName"), was.role_name, now.role_name)
@@ -109,7 +129,7 @@ def _scaling_group_problems(
     after = [group.name for group in new.pod_clique_scaling_groups]
     yield from _members_changed(_GROUPS, "scaling groups", list(before), after)
     for i, now in enumerate(new.pod_clique_scaling_groups):
-        if now.name not in before:
+        if now.name not in before or before[now.name] == now:
             continue
         was, path = before[now.name], (*_GROUPS, i)
         names = (*path, "cliqueNames")

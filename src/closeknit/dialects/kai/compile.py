@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,11 +19,11 @@ from closeknit.dialects.core.assumed_pods import (
 )
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.notes import tolerated
-from closeknit.dialects.core.pods import Shape, Stage, read_template
+from closeknit.dialects.core.pods import MOST_PODS, Shape, Stage, read_template, template_problems
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.kai.constraints import Constraints, constraints
-from closeknit.dialects.kai.implicit_groups import ImplicitGroup
+from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf
 from closeknit.dialects.kai.joining import expected_members
 from closeknit.dialects.kai.members import (
     DEFAULT,
@@ -36,7 +36,7 @@ from closeknit.dialects.kai.members import (
     too_many_assumed,
 )
 from closeknit.dialects.kai.node_pools import in_pool, unlabelled_nodes
-from closeknit.dialects.kai.owners import as_owner, check_joining, implicit_groups
+from closeknit.dialects.kai.owners import check_joining, condensed_groups, implicit_groups, owner_named
 from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
 from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.rules import field_problems, minimum_problems, share_problems
@@ -47,6 +47,7 @@ from closeknit.dialects.ownership import pods_of
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, parted
 from closeknit.hub.request import Group, Request
@@ -82,7 +83,9 @@ def compile_pod_group(group: Stored[wire.PodGroup], view: View) -> Compiled:
 def compile_owner(stored: Stored[Any], view: View) -> Compiled:
     """What a Job, JobSet, LeaderWorkerSet or PyTorchJob asks for, if KAI groups its pods."""
     read = [each for _, each in view.derive(read_implicit_groups, stored.key)]
-    overruled = (tolerated(each, lenient=view.lenient) for each in as_owner(stored).overruled())
+    owner = view.derive(owner_named, stored.key)
+    assert owner is not None
+    overruled = (tolerated(each, lenient=view.lenient) for each in owner.overruled())
     # One owner may have many PodGroups, and a problem of the owner is reported once.
     problems = dict.fromkeys(problem for each in read for problem in each.problems)
     own = (*overruled, *check_joining(stored, view), *problems)
@@ -98,7 +101,7 @@ class GroupTerms:
     subgroups: Tree
     levels: Constraints
     leaves: Mapping[str, int]
-    """How many pods of each leaf must run at once."""
+    """How many pods of each leaf must run at once; empty where that is only judged."""
     assumed: Assumed
     problems: tuple[Problem, ...]
     wrong_queue: tuple[Problem, ...]
@@ -120,8 +123,10 @@ def group_terms(view: View, key: Key) -> GroupTerms:
         view, group.spec.priority_class_name, ("spec", "priorityClassName"), found, PRIORITIES
     )
     since, seconds = created(stored, found), run_seconds(stored, found)
-    leaves = leaves_of(group.spec, subgroups)
-    assumed = assumed_pods(group.metadata.annotations, [leaf or DEFAULT for leaf in leaves], found)
+    leaves = {} if view.judging else leaves_of(group.spec, subgroups)
+    assumed = assumed_pods(
+        group.metadata.annotations, lambda: subgroups.leaves() if subgroups.subgroups else [DEFAULT], found
+    )
     workload = queued(
         view,
         Workload(stored.object, FAMILY, None, priority=priority, created=since, run_seconds=seconds),
@@ -156,7 +161,8 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     assumed = None if live else terms.assumed
     groups: Mapping[str, Group] = {}
     if view.judging:
-        found.extend(() if live else too_many_assumed(terms.leaves, subgroups))
+        if not live and _at_most(spec, subgroups) > MOST_PODS:
+            found.extend(too_many_assumed(leaves_of(spec, subgroups), subgroups))
     else:
         groups = leaf_pods(
             name,
@@ -196,6 +202,10 @@ def read_implicit_groups(view: View, key: Key) -> tuple[tuple[ImplicitGroup, Rea
     """The PodGroups that KAI would make of an owner, with the pods that they have already."""
     stored = view.get(key)
     assert stored is not None
+    if view.judging and (few := view.derive(condensed_groups, key)) is not None:
+        read = tuple((made, _read_implicit(view, stored, made)) for made in few)
+        if not any(each.workload.problems or each.workload.notes for _, each in read):
+            return read
     return tuple((made, _read_implicit(view, stored, made)) for made in view.derive(implicit_groups, key))
 
 
@@ -213,12 +223,15 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     priority = priority_of(view, made.priority_class, made.priority_path, found, PRIORITIES)
     since, seconds = created(stored, found), run_seconds(stored, found)
     pods = [*pods_of(view, made.key, FAMILY)]
-    pods += (pod for controller in made.outline.controllers for pod in pods_of(view, controller, ""))
+    if not view.judging:
+        pods += (pod for controller in made.outline.controllers for pod in pods_of(view, controller, ""))
     present = members_of_implicit(pods, made)
     live = view.schedulers is not None
     awaited: list[Problem] = [] if live else found
-    shapes = _shapes(made, stored.namespace, found)
-    groups = leaf_pods_of_implicit(name, made, present, shapes, awaited, live=live)
+    found.extend(first_of(_template_problems(made, stored.namespace)))
+    groups = leaf_pods_of_implicit(
+        name, made, present, _shapes(stored.namespace), awaited, live=live, judging=view.judging
+    )
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
     found.extend(unlabelled_nodes(view, levels))
@@ -240,8 +253,14 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
         wrong_queue=list(queue_problems(view, made.queue, made.queue_path)),
         present=present,
         root=name,
-        request=lambda: Request(
-            name, in_pool(made.pool, _root(spec, name, whole or subgroups, levels, groups)), levels.topology
+        request=lambda: (
+            None
+            if view.judging
+            else Request(
+                name,
+                in_pool(made.pool, _root(spec, name, whole or subgroups, levels, groups)),
+                levels.topology,
+            )
         ),
     )
 
@@ -315,18 +334,32 @@ def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, int]:
     return {leaf: least if (least := given[leaf].min_member or 0) > 0 else 0 for leaf in subgroups.leaves()}
 
 
-def _shapes(made: ImplicitGroup, namespace: str, found: list[Problem]) -> dict[Path, Shape]:
-    """By path of the template, what each of its pods asks for."""
-    shapes: dict[Path, Shape] = {}
-    for leaf in made.leaves():
+def _at_most(spec: wire.PodGroupSpec, subgroups: Tree) -> int:
+    """No fewer than the sum of all minimums, found without looking for the leaves."""
+    inner = [least for each in subgroups.subgroups.values() if (least := each.min_member) and least > 0]
+    return sum(inner, spec.min_member or 0)
+
+
+def _template_problems(made: ImplicitGroup, namespace: str) -> Iterator[Problem]:
+    """What is wrong with the templates of all leaves."""
+    for path, given in {leaf.template.path: leaf.template.given for leaf in made.leaves()}.items():
+        yield from template_problems(given.spec, path, namespace=namespace, labels=given.metadata.labels)
+        for problem in share_problems(given.metadata.annotations) if given.metadata.annotations else ():
+            yield problem.under(*path)
+
+
+def _shapes(namespace: str) -> Callable[[Leaf], Shape]:
+    """What each pod of a leaf asks for; leaves of one template ask for the same."""
+    known: dict[Path, Shape] = {}
+
+    def shape_of(leaf: Leaf) -> Shape:
         path, given = leaf.template.path, leaf.template.given
-        if path in shapes:
-            continue
-        template = read_template(given.spec, path, namespace=namespace, labels=given.metadata.labels)
-        shapes[path] = template.shape
-        found.extend(template.problems)
-        found.extend(problem.under(*path) for problem in share_problems(given.metadata.annotations))
-    return shapes
+        if path not in known:
+            read = read_template(given.spec, namespace=namespace, labels=given.metadata.labels)
+            known[path] = read.shape
+        return known[path]
+
+    return shape_of
 
 
 def _root(

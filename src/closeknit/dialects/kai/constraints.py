@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.dialects.compiling import KnownTopologies
-from closeknit.dialects.core.levels import LevelField, Levels, PartFields, nested
+from closeknit.dialects.core.levels import LevelField, Levels, Part, nested
 from closeknit.dialects.kai.joint_topologies import joint_name
 from closeknit.dialects.kai.subgroups import Tree
 from closeknit.dialects.kai.topologies import depths
@@ -55,7 +56,9 @@ def constraints(
     subgroups, where these are fields of another object.
     """
     given = {"": spec.topology_constraint} | {
-        name: each.topology_constraint for name, each in tree.subgroups.items()
+        name: constraint
+        for name, each in tree.subgroups.items()
+        if (constraint := each.topology_constraint) is not wire.UNCONSTRAINED
     }
 
     def fields(name: str) -> Fields:
@@ -63,52 +66,39 @@ def constraints(
 
     found.extend(first_of(_topology_problems(given, fields, topologies)))
     topology = _one_topology(given, topologies)
+    unconstrained = dict.fromkeys(("", *tree.subgroups), Levels())
     if topology is None:
-        return Constraints(None, dict.fromkeys(given, Levels()))
-    names = depths(topology)
+        return Constraints(None, unconstrained)
+    names, read = depths(topology), _reader(topology, topologies)
+    parts = {name: Part(above, *read(given[name])) for name, above in _within(tree, given)}
+    levels = nested(parts, topology, names, lambda name, field: getattr(fields(name), field), called="level")
+    found.extend(first_of(_unknown(each, topology, names) for each in levels.unknown()))
+    found.extend(first_of(levels.coarser()))
+    return Constraints(topology.name, {**unconstrained, **levels.levels})
 
-    def part(name: str, parent: str | None) -> PartFields:
-        if not given[name].topology:
-            return PartFields(parent)
-        return _fields(parent, fields(name), given[name], topology, topologies)
 
-    parents, alike = _parts(tree, given)
-    parts = {"": part("", None)} | {name: part(name, parent) for name, parent in parents.items()}
-    levels, unknown, coarser = nested(parts, topology, names, called="level")
-    if unknown or coarser:
-        # What is wrong with one is wrong with all that are like it, each at its own field and in its turn.
-        whole = {name: part(name, parent) for name, parent in tree.walk()}
-        levels, unknown, coarser = nested(whole, topology, names, called="level")
-    else:
-        levels |= {name: levels[other] for name, other in alike.items()}
-    found.extend(first_of(_unknown(each, topology, names) for each in unknown))
-    found.extend(first_of(coarser))
-    return Constraints(topology.name, levels)
+def _within(tree: Tree, constrained: Collection[str]) -> Iterator[tuple[str, str | None]]:
+    """The constrained subgroups and the PodGroup itself, parents first, each with the nearest above it."""
+    children = tree.children
+    pending: list[tuple[str, str | None]] = [("", None)]
+    left = len(constrained)
+    while left:
+        name, above = pending.pop()
+        if name in constrained:
+            yield name, above
+            above, left = name, left - 1
+        inner = [each for each in children[name] if each in constrained or children[each]]
+        if any(children[each] for each in inner):
+            pending.extend((each, above) for each in reversed(inner))
+        else:
+            # Most subgroups of a large PodGroup are leaves of one parent.
+            yield from ((each, above) for each in inner)
+            left -= len(inner)
 
 
 def _unknown(field: LevelField, topology: Topology, names: Collection[str]) -> Problem:
     remedy = OneOf.among(field.value, names)
     return hub.UNKNOWN_LEVEL.at(field.path, topology=topology.name, level=field.value, remedy=remedy)
-
-
-def _parts(tree: Tree, given: Mapping[str, wire.TopologyConstraint]) -> tuple[dict[str, str], dict[str, str]]:
-    """Subgroups with their parents, parents first; and leaves that are like one of these, with that one.
-
-    Alike are leaves of one parent with equal constraints. They are most of a large PodGroup.
-    """
-    parents: dict[str, str] = {}
-    alike: dict[str, str] = {}
-    children, pending = tree.children, [""]
-    for parent in pending:
-        first: dict[wire.TopologyConstraint, str] = {}
-        for name in children[parent]:
-            if children[name]:
-                pending.append(name)
-            elif (other := first.setdefault(given[name], name)) is not name:
-                alike[name] = other
-                continue
-            parents[name] = parent
-    return parents, alike
 
 
 def _one_topology(given: Mapping[str, wire.TopologyConstraint], known: KnownTopologies) -> Topology | None:
@@ -149,21 +139,25 @@ def _topology_problems(
             first, named_first = name, subgroup
 
 
-def _fields(
-    parent: str | None,
-    fields: Fields,
-    constraint: wire.TopologyConstraint,
-    topology: Topology,
-    known: KnownTopologies,
-) -> PartFields:
-    own = known.usable.get(constraint.topology)
-    if own is None or constraint.topology not in topology.name.split("+"):
-        return PartFields(parent)
-    # In a tree of several topologies, an alias means what it means in its own.
-    labels = {each.name: each.label for each in own.levels if each.name} if own is not topology else {}
-    required, preferred = constraint.required_topology_level, constraint.preferred_topology_level
-    return PartFields(
-        parent,
-        LevelField(fields.required, labels.get(required, required)),
-        LevelField(fields.preferred, labels.get(preferred, preferred)),
-    )
+def _reader(
+    topology: Topology, known: KnownTopologies
+) -> Callable[[wire.TopologyConstraint], tuple[str, str]]:
+    """Reads which levels a constraint requires and prefers; a constraint of another topology says nothing."""
+    joined = topology.name.split("+")
+
+    @cache
+    def labels(name: str) -> Mapping[str, str] | None:
+        own = known.usable.get(name)
+        if own is None or name not in joined:
+            return None
+        # In a tree of several topologies, an alias means what it means in its own.
+        return {each.name: each.label for each in own.levels if each.name} if own is not topology else {}
+
+    def read(constraint: wire.TopologyConstraint) -> tuple[str, str]:
+        meant = labels(constraint.topology)
+        if meant is None:
+            return "", ""
+        required, preferred = constraint.required_topology_level, constraint.preferred_topology_level
+        return meant.get(required, required), meant.get(preferred, preferred)
+
+    return read

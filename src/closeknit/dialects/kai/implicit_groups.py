@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.apis.core_v1 import PodTemplateSpec
@@ -82,8 +82,7 @@ class Leaf:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Parent:
+class Parent(NamedTuple):
     """Subgroups that belong together, of which so many must run at once."""
 
     name: str

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+from msgspec import structs
+
 from closeknit.apis import job_keys
 from closeknit.apis import kai_keys as keys
 from closeknit.apis.batch_v1 import Job, JobSpec
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet, ReplicatedJob
 from closeknit.dialects.core.pods import MOST_PODS
-from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, Outline, Parent, Template
+from closeknit.dialects.kai.implicit_groups import (
+    NO_CONSTRAINT,
+    ImplicitGroup,
+    Leaf,
+    Outline,
+    Parent,
+    Template,
+)
 from closeknit.dialects.kai.owner_fields import (
     ANNOTATIONS,
     Owner,
@@ -18,14 +28,16 @@ from closeknit.dialects.kai.owner_fields import (
     is_finished,
     whole_number,
 )
-from closeknit.dialects.kai.subgroups import name_problems
+from closeknit.dialects.kai.subgroups import are_names, name_problems
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kai as sentences
 
+_encoded = msgspec.json.Encoder().encode
 _IN_ORDER = "InOrder"
 _GROUPED_WITH = ("CronJob",)
 """Owners of a Job that leave its pods in a PodGroup of the Job's own."""
@@ -93,21 +105,7 @@ def job_set_groups(owner: Owner) -> Iterator[ImplicitGroup]:
         found.append(core.NO_REPLICATED_JOB.at(_JOBS))
     subgroups: list[Leaf | Parent] = []
     controllers: dict[Key, None] = {}
-    first: dict[str, Path] = {}
-    for i, (given, template) in enumerate(zip(jobs, owner.templates, strict=True)):
-        path: Path = (*_JOBS, i)
-        found.extend(name_problems(given.name, (*path, "name"), _LONGEST_NAME))
-        made = list(_replicated(given, template, path, owner.stored.name, found))
-        for each in made:
-            if (earlier := first.setdefault(each.name, path)) != path:
-                code = sentences.SUBGROUP_OF_TWO_JOBS
-                found.append(code.at((*path, "name"), name=each.name, field=Field(earlier)))
-                break
-        else:
-            subgroups.extend(made)
-        for j in range(sum(isinstance(each, Leaf) for each in made)):
-            name = f"{owner.stored.name}-{given.name}-{j}"
-            controllers[Key("batch", "Job", owner.stored.namespace, name)] = None
+    found.extend(first_of(_read_jobs(owner, subgroups, controllers)))
     if (pods := sum(len(each.pods) for each in subgroups if isinstance(each, Leaf))) > MOST_PODS:
         found.append(sentences.TOO_MANY_PODS_IN_ALL.at(_JOBS, pods=pods, most=MOST_PODS))
         subgroups = []
@@ -128,32 +126,94 @@ def job_set_groups(owner: Owner) -> Iterator[ImplicitGroup]:
     yield owner.implicit_group(outline, found)
 
 
+def job_set_without_alike(job_set: JobSet) -> JobSet | None:
+    """The JobSet with one of all replicated jobs that differ in their names alone.
+
+    None where it has no such jobs, or where something may be wrong with the names or the number of all.
+    """
+    jobs = job_set.spec.replicated_jobs
+    distinct: dict[tuple[int | None, bytes], ReplicatedJob] = {}
+    for each in jobs:
+        distinct.setdefault((each.replicas, _encoded(each.template)), each)
+    if len(distinct) == len(jobs) or not are_names([each.name for each in jobs], _LONGEST_NAME):
+        return None
+    replicas = [1 if each.replicas is None else max(each.replicas, 0) for each in jobs]
+    parallel = [each.template.spec.parallelism or 1 for each in jobs]
+    if sum([number * max(pods, 1) for number, pods in zip(replicas, parallel, strict=True)]) > MOST_PODS:
+        return None
+    names = [each.name for each in jobs]
+    names += [
+        f"{name}-replica-{i}" for name, number in zip(names, replicas, strict=True) for i in range(number)
+    ]
+    if len(set(names)) < len(names):
+        return None
+    spec = structs.replace(job_set.spec, replicated_jobs=list(distinct.values()))
+    return structs.replace(job_set, spec=spec)
+
+
+def _read_jobs(
+    owner: Owner, subgroups: list[Leaf | Parent], controllers: dict[Key, None]
+) -> Iterator[Problem]:
+    """Add the subgroups and the Jobs of all replicated jobs, until so much is wrong that nobody reads on."""
+    jobs, name, namespace = (
+        owner.stored.content.spec.replicated_jobs,
+        owner.stored.name,
+        owner.stored.namespace,
+    )
+    well = are_names([each.name for each in jobs], _LONGEST_NAME)
+    first: dict[str, Path] = {}
+    for i, (given, template) in enumerate(zip(jobs, owner.templates, strict=True)):
+        path: Path = (*_JOBS, i)
+        if not well:
+            yield from name_problems(given.name, (*path, "name"), _LONGEST_NAME)
+        found: list[Problem] = []
+        made = _replicated(given, template, path, name, found)
+        yield from found
+        for each in made:
+            if (earlier := first.setdefault(each.name, path)) is not path:
+                code = sentences.SUBGROUP_OF_TWO_JOBS
+                yield code.at((*path, "name"), name=each.name, field=Field(earlier))
+                break
+        else:
+            subgroups.extend(made)
+        for j in range(len(made) - 1):
+            controllers[Key("batch", "Job", namespace, f"{name}-{given.name}-{j}")] = None
+
+
 def _replicated(
     given: ReplicatedJob, template: Template, path: Path, job_set: str, found: list[Problem]
-) -> Iterator[Leaf | Parent]:
+) -> list[Leaf | Parent]:
+    """The subgroup of a replicated job, and those of its Jobs; none where it has no replicas."""
     replicas = count(given.replicas, 1, (*path, "replicas"), found)
     each = _at_once(given.template.spec, (*path, "template", "spec"), found)
     if replicas == 0:
-        return
+        return []
     if replicas * each > MOST_PODS:
         found.append(sentences.TOO_MANY_PODS.at((*path, "replicas"), pods=replicas * each, most=MOST_PODS))
-        return
-    annotations, where = given.template.metadata.annotations, (*path, "template", *ANNOTATIONS)
-    asked = whole_number(annotations, keys.MIN_MEMBER, where, (1, each), found)
-    constraint = constraint_of(annotations, where)
-    yield Parent(given.name, replicas)
+        return []
+    asked, constraint = None, NO_CONSTRAINT
+    if annotations := given.template.metadata.annotations:
+        where = (*path, "template", *ANNOTATIONS)
+        asked = whole_number(annotations, keys.MIN_MEMBER, where, (1, each), found)
+        constraint = constraint_of(annotations, where)
+    minimum_path = (*path, "template", "spec", "parallelism")
+    made: list[Leaf | Parent] = [Parent(given.name, replicas)]
     for job in range(replicas):
-        yield Leaf(
-            name=f"{given.name}-replica-{job}",
-            template=template,
-            pods=tuple(f"{job_set}-{given.name}-{job}-{i}" for i in range(each)),
-            minimum=each if asked is None else asked,
-            minimum_path=(*path, "template", "spec", "parallelism"),
-            parent=given.name,
-            constraint=constraint,
-            labels={job_keys.REPLICATED_JOB: given.name, job_keys.JOB_INDEX: str(job)},
-            index_label=job_keys.COMPLETION_INDEX,
+        stem = f"{job_set}-{given.name}-{job}"
+        made.append(
+            Leaf(
+                f"{given.name}-replica-{job}",
+                template,
+                tuple([f"{stem}-{i}" for i in range(each)]),
+                each if asked is None else asked,
+                minimum_path,
+                given.name,
+                constraint,
+                {job_keys.REPLICATED_JOB: given.name, job_keys.JOB_INDEX: str(job)},
+                job_keys.COMPLETION_INDEX,
+            )
         )
+    return made
 
 
 def _at_once(spec: JobSpec, path: Path, found: list[Problem]) -> int:

@@ -37,9 +37,15 @@ def groups_joined(stored: Stored[Any]) -> Iterator[Key]:
             yield pod_group_key(stored.namespace, name)
 
 
+def groups_named(view: View, key: Key) -> tuple[Key, ...]:
+    """The same of an object in the store."""
+    stored = view.get(key)
+    return tuple(groups_joined(stored)) if stored is not None else ()
+
+
 def joins(stored: Stored[Any], view: View) -> bool:
     """Whether the pods of an object belong to PodGroups that are there, or are to be left alone."""
-    named = list(groups_joined(stored))
+    named = view.derive(groups_named, stored.key)
     skips = value_at(stored.written, ("metadata", "annotations")).get(SKIP) == "true"
     return bool(named) and (skips or all(map(view.has, named)))
 

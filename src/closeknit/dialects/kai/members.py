@@ -61,8 +61,10 @@ def members(pods: Iterable[ReadPod], group: str, tree: Tree) -> Members:
     return Members(by_leaf, (*pod_problems(pods), *of_members), reported)
 
 
-def members_of_implicit(pods: Iterable[ReadPod], made: ImplicitGroup) -> Members:
+def members_of_implicit(pods: Sequence[ReadPod], made: ImplicitGroup) -> Members:
     """The pods of each leaf that an owner's controller has made already."""
+    if not pods:
+        return Members({}, ())
     by_leaf: dict[str, list[ReadPod]] = {leaf.name: [] for leaf in made.leaves()}
     leaf_of = leaf_by_labels(made.leaves())
     own: list[ReadPod] = []
@@ -143,20 +145,26 @@ def leaf_pods_of_implicit(
     group: str,
     made: ImplicitGroup,
     present: Members,
-    shapes: Mapping[Path, Shape],
+    shape_of: Callable[[Leaf], Shape],
     found: list[Problem],
     *,
     live: bool,
+    judging: bool = False,
 ) -> dict[str, Group]:
     """Every leaf of an implicit PodGroup; one that has too few pods is a problem of the owner.
 
-    ``shapes`` are what the pods of each template ask for, by its path. In a ``live`` cluster, those that must
+    Where ``judging``, leaves that can have no problem are left out.
+
+    ``shape_of`` tells what each pod of a leaf asks for. In a ``live`` cluster, those that must
     run have to exist, or else ``found`` tells that they are waited for; the others that are still to come
     count, so that there will be room for them.
     """
     leaves = {"": Group(DEFAULT, ())}
     for leaf in made.leaves():
-        shape, there = shapes[leaf.template.path], present.by_leaf[leaf.name]
+        there = present.by_leaf.get(leaf.name, ())
+        if judging and not live and not there and leaf.minimum <= len(leaf.pods):
+            continue
+        shape = shape_of(leaf)
         if live:
             given = _leaf(group, leaf.name, leaf.minimum, there, shrinks=False)
             alike = all(pod.shape.asks_like(shape) for pod in there)

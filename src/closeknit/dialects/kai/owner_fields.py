@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from closeknit.apis import kai_keys as keys
@@ -28,7 +29,7 @@ ANNOTATIONS: Path = ("metadata", "annotations")
 LABELS: Path = ("metadata", "labels")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Owner:
     """Something that makes pods, and the templates that it makes them of."""
 
@@ -43,18 +44,19 @@ class Owner:
         metadata: ObjectMeta = self.stored.content.metadata
         return metadata
 
-    def all_metadata(self) -> Iterator[ObjectMeta]:
-        """The owner's, and those of everything that it makes."""
-        yield self.metadata
-        yield from self.between
-        yield from (template.given.metadata for template in self.templates)
+    @cached_property
+    def all_metadata(self) -> tuple[ObjectMeta, ...]:
+        """The owner's, and those of everything that it makes; without those that say nothing."""
+        templates = (template.given.metadata for template in self.templates)
+        every = (self.metadata, *self.between, *templates)
+        return tuple([each for each in every if each.labels or each.annotations])
 
-    @property
+    @cached_property
     def queues_in_kueue(self) -> bool:
         """Whether it names a queue of Kueue, or asks for a topology in Kueue's words."""
         asked = (*kueue_keys.KEP_ANNOTATIONS, *kueue_keys.POD_SET_ANNOTATIONS)
         return kueue_keys.QUEUE in self.metadata.labels or any(
-            key in each.annotations for each in self.all_metadata() for key in asked
+            key in each.annotations for each in self.all_metadata for key in asked
         )
 
     @property
@@ -63,12 +65,12 @@ class Owner:
 
         What queues in Kueue is Kueue's, whoever places it afterwards.
         """
-        skipped = any(each.annotations.get(keys.SKIP) == "true" for each in self.all_metadata())
+        skipped = any(each.annotations.get(keys.SKIP) == "true" for each in self.all_metadata)
         if skipped or self.queues_in_kueue:
             return False
         return any(each.given.spec.scheduler_name == keys.SCHEDULER for each in self.templates) or any(
             key.startswith(keys.PREFIX)
-            for each in self.all_metadata()
+            for each in self.all_metadata
             for key in (*each.labels, *each.annotations)
         )
 
@@ -76,7 +78,7 @@ class Owner:
         """Levels asked for in KAI's words by what queues in Kueue, which does not see them."""
         if self.queues_in_kueue:
             levels = (keys.REQUIRED, keys.PREFERRED)
-            asked = {key for each in self.all_metadata() for key in levels if key in each.annotations}
+            asked = {key for each in self.all_metadata for key in levels if key in each.annotations}
             for key in sorted(asked):
                 yield sentences.QUEUES_IN_KUEUE.at(("metadata",), key=key)
 
@@ -147,7 +149,8 @@ class Owner:
         """The labels or the annotations of the owner and of its templates, with their paths."""
         yield getattr(self.metadata, place), ("metadata", place)
         for each in self.templates:
-            yield getattr(each.given.metadata, place), (*each.path, "metadata", place)
+            if said := getattr(each.given.metadata, place):
+                yield said, (*each.path, "metadata", place)
 
 
 def constraint_of(

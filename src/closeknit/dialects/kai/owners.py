@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from closeknit.apis.batch_v1 import Job
@@ -17,8 +18,14 @@ from closeknit.dialects.core.notes import instead_of, not_in_sight
 from closeknit.dialects.core.pod_makers import speaks_for_itself
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, pod_group_key
-from closeknit.dialects.kai.jobs import job_groups, job_owner, job_set_groups, job_set_owner
-from closeknit.dialects.kai.joining import groups_joined, joins
+from closeknit.dialects.kai.jobs import (
+    job_groups,
+    job_owner,
+    job_set_groups,
+    job_set_owner,
+    job_set_without_alike,
+)
+from closeknit.dialects.kai.joining import groups_named, joins
 from closeknit.dialects.kai.leader_worker_sets import leader_worker_set_groups, leader_worker_set_owner
 from closeknit.dialects.kai.made_groups import NOT_GROUPED, maker_groups, maker_owner
 from closeknit.dialects.kai.owner_fields import Owner
@@ -65,24 +72,53 @@ def as_owner(stored: Stored[Any]) -> Owner:
     return OWNERS[stored.shape][0](stored)
 
 
+def owner_named(view: View, key: Key) -> Owner | None:
+    """The Job or the like of this key, with its templates."""
+    stored = view.get(key)
+    return as_owner(stored) if stored is not None else None
+
+
 def implicit_groups(view: View, key: Key) -> tuple[ImplicitGroup, ...]:
     """The PodGroups that KAI would make of an owner, except those that exist: these are read themselves."""
+    return _groups(view, key, alike_once=False) or ()
+
+
+def condensed_groups(view: View, key: Key) -> tuple[ImplicitGroup, ...] | None:
+    """The same with one of all parts that differ in their names alone; None where it has no such parts.
+
+    Where nothing is wrong with these, nothing is wrong with any of them.
+    """
+    return _groups(view, key, alike_once=True)
+
+
+def _groups(view: View, key: Key, *, alike_once: bool) -> tuple[ImplicitGroup, ...] | None:
     stored = view.get(key)
     if stored is None:
         return ()
     by_table = isinstance(stored.content, PodMaker)
     if by_table and (key.kind in NOT_GROUPED or not speaks_for_itself(view, stored)):
         return ()
-    owner = as_owner(stored)
-    if not owner.is_grouped_by_kai or joins(stored, view):
+    owner = view.derive(owner_named, key)
+    if owner is None or not owner.is_grouped_by_kai or joins(stored, view):
         return ()
     named = (stored.namespace, stored.object.kind, stored.name)
     owned = [group.name for group in view.found(GROUPS_BY_OWNER.name, named)]
+    few = _condensed(owner) if alike_once else owner
+    if few is None:
+        return None
     return tuple(
         made
-        for made in OWNERS[stored.shape][1](owner)
+        for made in OWNERS[stored.shape][1](few)
         if not view.has(made.key) and not any(name.endswith(made.outline.suffix) for name in owned)
     )
+
+
+def _condensed(owner: Owner) -> Owner | None:
+    """The owner with one of all parts that differ in their names alone; None where it has no such parts."""
+    if not isinstance(owner.stored.content, JobSet):
+        return None
+    few = job_set_without_alike(owner.stored.content)
+    return None if few is None else as_owner(replace(owner.stored, content=few))
 
 
 def makes(view: View) -> frozenset[Key]:
@@ -109,7 +145,7 @@ def check_pod(pod: Stored[Pod], view: View) -> Iterator[Problem]:
 def check_joining(stored: Stored[Any], view: View) -> Iterator[Problem]:
     """An owner that leaves the grouping of its pods to a PodGroup which is not there."""
     if view.schedulers is None and joins(stored, view) and not as_owner(stored).queues_in_kueue:
-        for group in dict.fromkeys(groups_joined(stored)):
+        for group in dict.fromkeys(view.derive(groups_named, stored.key)):
             if not exists(view, group):
                 yield _no_such_group(view, group, ("spec",))
 

@@ -48,9 +48,12 @@ def minimum_problems(spec: wire.PodGroupSpec, tree: Tree, *, exists: bool = Fals
 
 def _subgroup_problems(tree: Tree, *, exists: bool) -> Iterator[Problem]:
     for name, given in tree.subgroups.items():
-        least, children = given.min_member, len(tree.children[name])
-        fine = least is None if children else least is not None and least >= 0
-        if not fine or given.min_sub_group is not None:
+        least, inner, children = given.min_member, given.min_sub_group, len(tree.children[name])
+        if children:
+            fine = least is None and (inner is None or 0 <= inner <= children)
+        else:
+            fine = least is not None and least >= 0 and inner is None
+        if not fine:
             parent = name in tree.meant
             yield from _minimum_problems(given, tree.path(name), children, parent=parent, exists=exists)
 

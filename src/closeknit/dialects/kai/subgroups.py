@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, count
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
+from closeknit.dialects.core.naming import all_match
 from closeknit.hub.many_problems import first_of
-from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Choices, Field, Problem, shown
 from closeknit.hub.sentences import core
@@ -53,7 +53,7 @@ class Tree:
         """
         named = {each.parent for each in self.given}
         unknown = sorted(named - self.subgroups.keys())
-        return named | {nearest(name, self.subgroups) for name in unknown[:_MOST_LOOKED_UP]}
+        return named | {self.choices.nearest(name) for name in unknown[:_MOST_LOOKED_UP]}
 
     @cached_property
     def choices(self) -> Choices:
@@ -62,6 +62,8 @@ class Tree:
 
     @cached_property
     def _places(self) -> Mapping[str, int]:
+        if len(self.subgroups) == len(self.given):
+            return dict(zip(self.subgroups, count(), strict=False))
         return {each.name: i for i, each in reversed(list(enumerate(self.given)))}
 
     def path(self, name: str, *steps: str) -> Path:
@@ -74,12 +76,15 @@ class Tree:
 
     def leaves(self, name: str = "") -> list[str]:
         """The subgroups below this one that have pods, sorted."""
-        found: list[str] = []
-        row, children = self.children[name], self.children
+        children = self.children
+        return sorted([each for row in self.rows(name) for each in row if not children[each]])
+
+    def rows(self, name: str = "") -> Iterator[tuple[str, ...]]:
+        """The children of a subgroup, then theirs, and so on."""
+        row = self.children[name]
         while row:
-            found.extend(each for each in row if not children[each])
-            row = tuple(chain.from_iterable(map(children.__getitem__, row)))
-        return sorted(found)
+            yield row
+            row = tuple(chain.from_iterable(map(self.children.__getitem__, row)))
 
     def walk(self) -> Iterator[tuple[str, str | None]]:
         """Every name with its parent's, the PodGroup itself included, parents first."""
@@ -99,27 +104,38 @@ def tree(spec: wire.PodGroupSpec, found: list[Problem]) -> Tree:
         field, given = "subgroups", spec.subgroups
     subgroups = {each.name: each for each in given}
     repeated: tuple[int, ...] = ()
-    if len(subgroups) < len(given) or not _are_names(subgroups):
+    if len(subgroups) < len(given) or not all_match(_NAME, subgroups):
         subgroups, repeated = _well_named(field, given, found)
     made = Tree(field, subgroups, {}, given, repeated)
-    parents = {name: each.parent for name, each in subgroups.items()}
-    children: dict[str, tuple[str, ...]] = {"": (), **dict.fromkeys(subgroups, ())}
-    if any(parents.values()):
-        found.extend(first_of(_without_strangers(made, parents)))
+    named = {name: parent for name, each in subgroups.items() if (parent := each.parent)}
+    parents = {name: parent for name, parent in named.items() if parent in subgroups}
+    if len(parents) < len(named):
+        strange = (name for name in named if name not in parents)
+        wrong = (parent_problems(made, subgroups[name], made.path(name)) for name in strange)
+        found.extend(first_of(chain.from_iterable(wrong)))
+    made = replace(made, children=_children(subgroups, parents))
+    rows = list(made.rows())
+    if sum(map(len, rows)) < len(subgroups):
+        # Whoever is not below the PodGroup is in a circle, or below one.
         found.extend(first_of(_without_circles(made, parents)))
-        inner: dict[str, list[str]] = {}
-        for name, parent in parents.items():
-            inner.setdefault(parent, []).append(name)
-        children |= {name: tuple(each) for name, each in inner.items()}
-    else:
-        children[""] = tuple(subgroups)
-    made = replace(made, children=children)
-    found.extend(_depth_problems(made))
+        made = replace(made, children=_children(subgroups, parents))
+        rows = list(made.rows())
+    if len(rows) > DEEPEST:
+        deepest = made.path(rows[DEEPEST][0], "parent")
+        found.append(sentences.SUBGROUPS_TOO_DEEP.at(deepest, deepest=DEEPEST))
     return made
 
 
-def _are_names(names: Iterable[str]) -> bool:
-    return all(map(_NAME.fullmatch, names))
+def _children(
+    subgroups: Mapping[str, wire.SubGroup], parents: Mapping[str, str]
+) -> dict[str, tuple[str, ...]]:
+    """Who is whose child; those without a parent are children of the PodGroup."""
+    inner: dict[str, list[str]] = {}
+    for name, parent in parents.items():
+        inner.setdefault(parent, []).append(name)
+    outer = tuple(name for name in subgroups if name not in parents) if parents else tuple(subgroups)
+    children = {**dict.fromkeys(subgroups, ()), **{name: tuple(each) for name, each in inner.items()}}
+    return {"": outer, **children}
 
 
 def _well_named(
@@ -144,6 +160,11 @@ def _well_named(
     return {name: given[i] for name, i in first.items()}, tuple(repeated)
 
 
+def are_names(names: Collection[str], longest: int = LONGEST_NAME) -> bool:
+    """Whether none of these has a problem as the name of a subgroup."""
+    return all_match(_NAME, names) and all(len(name) <= longest for name in names)
+
+
 def name_problems(name: str, path: Path, longest: int = LONGEST_NAME) -> Iterator[Problem]:
     """A subgroup's name is the value of a label of its pods."""
     if len(name) > longest or not _NAME.fullmatch(name):
@@ -153,27 +174,15 @@ def name_problems(name: str, path: Path, longest: int = LONGEST_NAME) -> Iterato
 def parent_problems(made: Tree, given: wire.SubGroup, path: Path) -> Iterator[Problem]:
     """A parent must be there."""
     if given.parent and given.parent not in made.subgroups:
-        others = made.choices.instead_of(given.parent, but=given.name)
+        others = made.choices.instead_of(given.parent, but=frozenset({given.name}))
         yield core.NOT_FOUND.at((*path, "parent"), kind="subgroup", name=given.parent, remedy=others)
-
-
-def _without_strangers(made: Tree, parents: dict[str, str]) -> Iterator[Problem]:
-    """Take out parents that are not there."""
-    strange = set(parents.values()) - made.subgroups.keys() - {""}
-    wrong = [name for name, parent in parents.items() if parent in strange] if strange else []
-    parents.update(dict.fromkeys(wrong, ""))
-    for name in wrong:
-        yield from parent_problems(made, made.subgroups[name], made.path(name))
 
 
 def _without_circles(made: Tree, parents: dict[str, str]) -> Iterator[Problem]:
     """Break circles of parents."""
     circles: list[list[str]] = []
-    settled = {""}
-    for start, parent in parents.items():
-        if parent in settled:
-            settled.add(start)
-            continue
+    settled = made.subgroups.keys() - parents.keys()
+    for start in list(parents):
         trail: dict[str, None] = {}
         name = start
         while name not in settled and name not in trail:
@@ -182,19 +191,9 @@ def _without_circles(made: Tree, parents: dict[str, str]) -> Iterator[Problem]:
         if name not in settled:
             steps = list(trail)
             circles.append(steps[steps.index(name) :])
-            parents[name] = ""
+            del parents[name]
         settled.update(trail)
     for circle in circles:
         path, first = made.path(circle[0], "parent"), shown(circle[0])
         steps = [*map(shown, circle[:_LONGEST_CIRCLE]), *(["…"] if len(circle) > _LONGEST_CIRCLE else ())]
         yield sentences.CIRCLE_OF_SUBGROUPS.at(path, circle=" > ".join([*steps, first]))
-
-
-def _depth_problems(made: Tree) -> Iterator[Problem]:
-    row = made.children[""]
-    depth = 0
-    while row and depth < DEEPEST:
-        row = tuple(chain.from_iterable(map(made.children.__getitem__, row)))
-        depth += 1
-    if row:
-        yield sentences.SUBGROUPS_TOO_DEEP.at(made.path(row[0], "parent"), deepest=DEEPEST)

@@ -9,7 +9,7 @@ from closeknit.apis import kai_scheduler_v1alpha1 as wire
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup, PodGroupSpec, TopologyConstraint
 from closeknit.dialects.assumed_topologies import Asked, chains, with_assumed
 from closeknit.dialects.compiling import described
-from closeknit.dialects.core.levels import LevelField, PartFields
+from closeknit.dialects.core.levels import Part
 from closeknit.dialects.family import Described
 from closeknit.dialects.kai.joint_topologies import joint_topologies
 from closeknit.dialects.kai.owners import OWNERS, implicit_groups
@@ -51,7 +51,5 @@ def _levels_of(spec: PodGroupSpec) -> Iterator[Asked]:
             yield Asked(topology, tuple(map(Level, labels)))
 
 
-def _part(parent: str | None, given: TopologyConstraint) -> PartFields:
-    return PartFields(
-        parent, LevelField((), given.required_topology_level), LevelField((), given.preferred_topology_level)
-    )
+def _part(parent: str | None, given: TopologyConstraint) -> Part:
+    return Part(parent, given.required_topology_level, given.preferred_topology_level)

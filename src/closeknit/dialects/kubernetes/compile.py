@@ -61,7 +61,7 @@ def compile_pod_group(stored: Stored[PodGroup], view: View) -> Compiled:
     spec, name = stored.content.spec, workload_name(stored.namespace, stored.name)
     own = [*term_problems(spec, ("spec",)), *reference_problems(spec, stored.namespace, view)]
     since = created(stored, own)
-    assumed = assumed_pods(stored.content.metadata.annotations, [_LEAF], own)
+    assumed = assumed_pods(stored.content.metadata.annotations, lambda: [_LEAF], own)
     pods = pods_of(view, stored.key, FAMILY)
     priority = _priority(stored, view, pods, own)
     if spec.resource_claims:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.core_v1 import LabelSelector
-from closeknit.dialects.core.neighbours import requirements
+from closeknit.dialects.core.neighbours import selector_problems
 from closeknit.dialects.core.notes import not_in_sight
 from closeknit.dialects.core.priority import priority_of
 from closeknit.dialects.kueue import quotas
@@ -18,6 +18,7 @@ from closeknit.dialects.kueue.quotas import Covered, Quota
 from closeknit.dialects.kueue.topologies import kueue_key
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, parted, shown, suggestion
 from closeknit.hub.sentences import core
@@ -86,7 +87,7 @@ def _queue(stored: Stored[wire.ClusterQueue], view: View, found: list[Problem]) 
         found.extend(_limit_problems(spec.resource_groups, "in a cohort", "cohortName"))
     found.extend(_word_problems(spec))
     if spec.namespace_selector is not None:
-        requirements(spec.namespace_selector, ("spec", "namespaceSelector"), found)
+        found.extend(first_of(selector_problems(spec.namespace_selector, ("spec", "namespaceSelector"))))
     inactive = f"its stopPolicy is {spec.stop_policy}" if spec.stop_policy in STOPPED else ""
     if cohort and view.derive(quotas.is_circular, cohort):
         inactive = f"cohort {shown(cohort)} lies in a circle of cohorts"

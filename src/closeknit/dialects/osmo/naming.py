@@ -6,8 +6,10 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TypeVar
+
+from closeknit.dialects.core.naming import all_match
 
 _P = TypeVar("_P", bound=Hashable)
 
@@ -25,12 +27,26 @@ PRIORITIES = {"high": 125, "normal": 100, "low": 50}
 
 _OSMO_NAME = re.compile(r"[a-zA-Z]([a-zA-Z0-9_-]*[a-zA-Z0-9])?", re.ASCII)
 _FORBIDDEN = re.compile(r"[^a-z0-9]+")
+_FORBIDDEN_IN_LINES = re.compile(r"[^a-z0-9\n]+")
 _DIGITS = 10
 
 
 def is_name(text: str) -> bool:
     """Whether OSMO would take this as the name of a workflow, a group or a task."""
     return _OSMO_NAME.fullmatch(text) is not None
+
+
+def are_names(texts: Collection[str]) -> bool:
+    """Whether all of these are names."""
+    return all_match(_OSMO_NAME, texts)
+
+
+def all_folded(texts: Sequence[str]) -> list[str]:
+    """``folded`` of each; of many, that takes a fraction of the time of one by one."""
+    lines = "\n".join(texts).lower()
+    if lines.count("\n") != len(texts) - 1:
+        return [folded(text) for text in texts]
+    return [each.strip("-") for each in _FORBIDDEN_IN_LINES.sub("-", lines).split("\n")]
 
 
 def folded(text: str) -> str:

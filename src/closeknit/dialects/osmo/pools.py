@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from closeknit.apis import osmo_closeknit_dev_v1alpha1 as wire
-from closeknit.apis.core_v1 import PodSpec
-from closeknit.dialects.core.node_filters import node_filter
+from closeknit.apis.core_v1 import Toleration
+from closeknit.dialects.core.node_filters import toleration
 from closeknit.dialects.family import Described
 from closeknit.dialects.osmo.exit_actions import ExitActions, exit_actions
 from closeknit.dialects.osmo.naming import LONGEST, digest, marked, object_name
@@ -20,7 +20,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub.keys import Key
-from closeknit.hub.paths import Path
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.problems import InvalidError, OneOf, Problem
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import osmo as sentences
@@ -97,8 +97,7 @@ def _read(stored: Stored[wire.Pool], view: View) -> ReadPool:
     file = stored.content.spec
     found = [*key_problems(file.topology_keys), *_two_names(file.name, stored)]
     backend = _backend(file, stored.name, view, found)
-    for name, platform in file.platforms.items():
-        found.extend(_platform_problems(("spec", "platforms", name), platform))
+    found.extend(first_of(_platform_problems(file.platforms)))
     if file.default_platform and file.platforms and file.default_platform not in file.platforms:
         remedy = OneOf.among(file.default_platform, file.platforms)
         code = sentences.UNKNOWN_DEFAULT_PLATFORM
@@ -213,7 +212,14 @@ def platform_terms(platform: wire.Platform) -> dict[str, Any]:
     return {field: msgspec.to_builtins(term) for field, term in terms.items() if term}
 
 
-def _platform_problems(path: Path, platform: wire.Platform) -> Iterator[Problem]:
-    found: list[Problem] = []
-    node_filter(msgspec.convert({**platform_terms(platform), "containers": []}, PodSpec), found)
-    yield from (problem.moved(lambda inner: (*path, *inner[1:])) for problem in found)
+def _platform_problems(platforms: Mapping[str, wire.Platform]) -> Iterator[Problem]:
+    """Of what a platform says, only tolerations can be wrong; most platforms share a few of them."""
+    sound: set[Toleration] = set()
+    for name, platform in platforms.items():
+        for i, given in enumerate(platform.tolerations):
+            if given not in sound:
+                found: list[Problem] = []
+                toleration(given, ("spec", "platforms", name, "tolerations", i), found)
+                yield from found
+                if not found:
+                    sound.add(given)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -33,8 +32,7 @@ _WHOLE = {"cpu": whole_cpus, "gpu": whole_gpus}
 """Of these a task asks for a whole number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(NamedTuple):
     """A resource, and where it was written."""
 
     name: str
@@ -42,19 +40,10 @@ class Resource:
     given: ResourceSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenRequirement(GroupRequirement):
-    """A requirement, and the entry of ``topology`` that it was written in."""
-
-    path: Path
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
-class TaskTemplate:
+class TaskTemplate(NamedTuple):
     """What each task of one resource asks for."""
 
-    requirements: Mapping[str, WrittenRequirement]
+    requirements: Mapping[str, GroupRequirement]
     """By node label."""
     requests: Mapping[str, str]
     """Quantities by resource name."""
@@ -85,13 +74,21 @@ class TaskTemplates:
 
     def __init__(self, pool: ReadPool | None) -> None:
         self._pool = pool
+        self._labels = {one.key: one.label for one in pool.keys} if pool is not None else {}
         self._worked_out: dict[Hashable, tuple[dict[str, str], dict[str, Any], Shape]] = {}
+
+    def read_all(self, given: Mapping[str, Resource], read: dict[str, TaskTemplate]) -> Iterator[Problem]:
+        """Add to ``read`` what resources ask for, until so much is wrong with them that nobody reads on."""
+        for name, resource in given.items():
+            found: list[Problem] = []
+            read[name] = self.read(resource, found)
+            yield from found
 
     def read(self, resource: Resource, found: list[Problem]) -> TaskTemplate:
         """What each task of a resource asks for; what is wrong with it is added to ``found``."""
         given = resource.given
-        amounts = tuple(str(each) for each in (given.cpu, given.gpu, given.memory, given.storage))
-        key = (amounts, given.platform, tuple(given.nodes_excluded))
+        amounts = str(given.cpu), str(given.gpu), str(given.memory), str(given.storage)
+        key = (amounts, given.platform, *given.nodes_excluded)
         before = len(found)
         if (known := self._worked_out.get(key)) is None:
             asked = _requests(resource, self._pool, found)
@@ -100,22 +97,22 @@ class TaskTemplates:
             # A mistake is reported wherever it stands, so only what is right is remembered.
             if len(found) == before:
                 self._worked_out[key] = known
-        return TaskTemplate(_requirements(resource, self._pool, found), *known)
+        return TaskTemplate(_requirements(resource, self._pool, self._labels, found), *known)
 
 
 def _requirements(
-    resource: Resource, pool: ReadPool | None, found: list[Problem]
-) -> dict[str, WrittenRequirement]:
+    resource: Resource, pool: ReadPool | None, labels: Mapping[str, str], found: list[Problem]
+) -> dict[str, GroupRequirement]:
     """The requirements of a resource by node label; what is wrong with them is added to ``found``.
 
-    Without a pool only what does not need one is checked.
+    ``labels`` gives these by key. Without a pool only what does not need one is checked.
     """
-    labels = {one.key: one.label for one in pool.keys} if pool is not None else {}
-    read: dict[str, WrittenRequirement] = {}
+    read: dict[str, GroupRequirement] = {}
     keys: dict[str, Path] = {}
     for i, requirement in enumerate(resource.given.topology):
         path = (*resource.path, "topology", i)
-        found.extend(_entry_problems(path, requirement))
+        if requirement.requirement_type not in TYPES or not 0 < len(requirement.group) <= LONGEST_GROUP:
+            found.extend(_entry_problems(path, requirement))
         if requirement.key in keys:
             other = Field(keys[requirement.key])
             found.append(sentences.REQUIREMENT_TWICE.at((*path, "key"), key=requirement.key, field=other))
@@ -123,8 +120,8 @@ def _requirements(
         keys[requirement.key] = path
         if requirement.key in labels:
             required = TYPES.get(requirement.requirement_type, True)
-            read[labels[requirement.key]] = WrittenRequirement(
-                group=requirement.group, required=required, path=path, key=requirement.key
+            read[labels[requirement.key]] = GroupRequirement(
+                requirement.group, required, requirement.key, path
             )
         elif pool is not None:
             found.append(_unknown_key((*path, "key"), requirement.key, resource, pool))
@@ -152,7 +149,7 @@ def _unknown_key(path: Path, key: str, resource: Resource, pool: ReadPool) -> Pr
 
 
 def disagreements(
-    used: Iterable[Mapping[str, WrittenRequirement]], labels: tuple[str, ...]
+    used: Iterable[Mapping[str, GroupRequirement]], labels: tuple[str, ...]
 ) -> Iterator[Problem]:
     """Where resources of one task group contradict each other about a group.
 
@@ -160,8 +157,8 @@ def disagreements(
     all its tasks must agree on whether it is required. It cannot be decided whether groups are the
     same where one task names a coarser key and another leaves it out, so that is refused too.
     """
-    strict: dict[tuple[tuple[str, str], ...], WrittenRequirement] = {}
-    coarser: dict[tuple[str, str], tuple[tuple[str, ...], WrittenRequirement]] = {}
+    strict: dict[tuple[tuple[str, str], ...], GroupRequirement] = {}
+    coarser: dict[tuple[str, str], tuple[tuple[str, ...], GroupRequirement]] = {}
     for by_label in used:
         way: tuple[tuple[str, str], ...] = ()
         above: tuple[str, ...] = ()
@@ -178,7 +175,7 @@ def disagreements(
             above = (*above, entry.key)
 
 
-def _two_types(entry: WrittenRequirement, first: WrittenRequirement) -> Problem:
+def _two_types(entry: GroupRequirement, first: GroupRequirement) -> Problem:
     mine, other = ("required", "preferred") if entry.required else ("preferred", "required")
     return sentences.TWO_REQUIREMENT_TYPES.at(
         (*entry.path, "requirementType"),
@@ -191,7 +188,7 @@ def _two_types(entry: WrittenRequirement, first: WrittenRequirement) -> Problem:
 
 
 def _two_ways(
-    entry: WrittenRequirement, above: tuple[str, ...], first: WrittenRequirement, keys: tuple[str, ...]
+    entry: GroupRequirement, above: tuple[str, ...], first: GroupRequirement, keys: tuple[str, ...]
 ) -> Problem:
     return sentences.AMBIGUOUS_GROUP.at(
         entry.path,

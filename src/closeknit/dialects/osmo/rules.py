@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain
+from typing import NamedTuple
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import TaskSpec, TopologyKey, Workflow, WorkflowSpec
 from closeknit.apis.wire import Quantity
 from closeknit.dialects.core.naming import is_label_key
-from closeknit.dialects.osmo.naming import PRIORITIES, PRIORITY_LABEL, folded, is_name
+from closeknit.dialects.osmo.exit_actions import exit_actions
+from closeknit.dialects.osmo.naming import (
+    PRIORITIES,
+    PRIORITY_LABEL,
+    all_folded,
+    are_names,
+    folded,
+    is_name,
+)
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub import quantities
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Field, InvalidError, OneOf, Problem
+from closeknit.hub.problems import Choices, Field, InvalidError, OneOf, Problem
 from closeknit.hub.sentences import core, wire
 from closeknit.hub.sentences import osmo as sentences
 from closeknit.hub.topology import HOSTNAME
@@ -28,6 +39,8 @@ _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.A
 _KEYS: Path = ("spec", "topology_keys")
 _WORKFLOW: Path = ("spec", "workflow")
 _MOST_LOOKED_UP = 20
+_TEXT: AbstractSet[type] = {str, int, float}
+_VALUE: AbstractSet[type] = {*_TEXT, bool}
 _LONGEST_NAME = 253
 """What Kubernetes allows for the object that a workflow is."""
 
@@ -118,16 +131,32 @@ def whole(written: Quantity) -> int:
     return int(float(text))
 
 
-@dataclass(frozen=True, slots=True)
-class GivenGroup:
+class GivenGroup(NamedTuple):
     """A group of tasks in its place."""
 
-    path: Path
+    number: int
+    """Among the groups; of a task that stands alone, among the tasks."""
     name: str
-    tasks: tuple[tuple[Path, TaskSpec], ...]
-    """Each with its path."""
+    tasks: Sequence[TaskSpec]
     ignores_nonlead: bool = True
     """Whether only its lead decides how it ends."""
+    alone: bool = False
+    """Whether it is a task that stands alone."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is written."""
+        return (*_WORKFLOW, "tasks" if self.alone else "groups", self.number)
+
+    def path_of(self, task: int) -> Path:
+        """Where one of its tasks is written."""
+        return self.path if self.alone else (*self.path, "tasks", task)
+
+    def named(self) -> Iterator[tuple[str, Path]]:
+        """Its own name and those of its tasks, each with what carries it."""
+        if not self.alone:
+            yield self.name, self.path
+        yield from ((task.name, self.path_of(i)) for i, task in enumerate(self.tasks))
 
 
 def given_groups(workflow: WorkflowSpec, found: list[Problem]) -> Iterator[GivenGroup]:
@@ -136,46 +165,47 @@ def given_groups(workflow: WorkflowSpec, found: list[Problem]) -> Iterator[Given
         found.append(sentences.TASKS_BESIDE_GROUPS.at((*_WORKFLOW, "tasks")))
     if not workflow.groups and not workflow.tasks:
         found.append(sentences.NO_TASKS.at((*_WORKFLOW, "groups")))
-    for i, group in enumerate(workflow.groups):
-        path = (*_WORKFLOW, "groups", i)
-        if not group.tasks:
-            found.append(sentences.EMPTY_GROUP.at((*path, "tasks"), group=group.name))
-        tasks = tuple(((*path, "tasks", j), task) for j, task in enumerate(group.tasks))
-        yield GivenGroup(path, group.name, tasks, group.ignore_nonlead_status)
-    for i, task in enumerate(workflow.tasks):
-        path = (*_WORKFLOW, "tasks", i)
-        yield GivenGroup(path, task.name, ((path, task),))
+    groups = enumerate(workflow.groups)
+    made = [GivenGroup(i, each.name, each.tasks, each.ignore_nonlead_status) for i, each in groups]
+    empty = (
+        sentences.EMPTY_GROUP.at((*each.path, "tasks"), group=each.name) for each in made if not each.tasks
+    )
+    found.extend(first_of(empty))
+    yield from made
+    yield from (GivenGroup(i, task.name, (task,), alone=True) for i, task in enumerate(workflow.tasks))
 
 
 def name_problems(workflow: WorkflowSpec, groups: Sequence[GivenGroup]) -> Iterator[Problem]:
     """Names of groups and tasks must differ in the form that Kubernetes keeps of them."""
-    named: list[tuple[Path, str]] = [(_WORKFLOW, workflow.name)]
-    taken: dict[str, Path] = {}
-    for group in groups:
-        members = ((path, task.name) for path, task in group.tasks)
-        for path, name in ((group.path, group.name), *members):
-            named.append((path, name))
-            first = taken.setdefault(folded(name), path)
-            if first != path:
+    names = [group.name for group in groups if not group.alone]
+    names += [task.name for group in groups for task in group.tasks]
+    if names and len(set(all_folded(names))) < len(names):
+        taken: dict[str, Path] = {}
+        for name, path in (each for group in groups for each in group.named()):
+            if (first := taken.setdefault(folded(name), path)) is not path:
                 yield sentences.NAME_TAKEN.at((*path, "name"), name=name, field=Field(first))
     if len(workflow.name) > _LONGEST_NAME:
         length = len(workflow.name)
         yield sentences.NAME_TOO_LONG.at((*_WORKFLOW, "name"), length=length, most=_LONGEST_NAME)
-    for path, name in named:
-        if not is_name(name):
-            yield sentences.NOT_A_NAME.at((*path, "name"), name=name)
+    if not are_names([workflow.name, *names]):
+        every = chain([(workflow.name, _WORKFLOW)], *(group.named() for group in groups))
+        for name, path in every:
+            if not is_name(name):
+                yield sentences.NOT_A_NAME.at((*path, "name"), name=name)
 
 
-def missing_resources(groups: Sequence[GivenGroup], defined: Collection[str]) -> Iterator[Problem]:
+def missing_resources(groups: Sequence[GivenGroup], defined: Mapping[str, object]) -> Iterator[Problem]:
     """Tasks whose resource is not there. What was meant is looked up for a few names only: it takes long."""
-    looked_up: dict[str, OneOf] = {}
+    if {task.resource for group in groups for task in group.tasks} <= defined.keys():
+        return
+    choices, looked_up = Choices(defined), dict[str, OneOf]()
     for group in groups:
-        for path, task in group.tasks:
-            name, where = task.resource, (*path, "resource")
-            if name in defined:
+        for i, task in enumerate(group.tasks):
+            if (name := task.resource) in defined:
                 continue
+            where = (*group.path_of(i), "resource")
             if name not in looked_up and len(looked_up) < _MOST_LOOKED_UP:
-                looked_up[name] = OneOf.among(name, defined)
+                looked_up[name] = choices.instead_of(name)
             if name in looked_up:
                 yield core.NOT_FOUND.at(where, kind="resource", name=name, remedy=looked_up[name])
             else:
@@ -184,15 +214,20 @@ def missing_resources(groups: Sequence[GivenGroup], defined: Collection[str]) ->
 
 def text_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
     """A task's words are strings or numbers; in its environment truth values will do as well."""
+    tasks = [task for group in groups for task in group.tasks]
+    words = chain.from_iterable([part for task in tasks for part in (task.command, task.args) if part])
+    values = chain.from_iterable([task.environment.values() for task in tasks if task.environment])
+    if set(map(type, words)) <= _TEXT and set(map(type, values)) <= _VALUE:
+        return
     for group in groups:
-        for path, task in group.tasks:
-            for field, words in (("command", task.command), ("args", task.args)):
-                for i, word in enumerate(words):
-                    if type(word) not in (str, int, float):
-                        yield _no_text((*path, field, i), word)
+        for j, task in enumerate(group.tasks):
+            for field, parts in (("command", task.command), ("args", task.args)):
+                for i, word in enumerate(parts):
+                    if type(word) not in _TEXT:
+                        yield _no_text((*group.path_of(j), field, i), word)
             for name, value in task.environment.items():
-                if type(value) not in (str, int, float, bool):
-                    yield _no_text((*path, "environment", name), value)
+                if type(value) not in _VALUE:
+                    yield _no_text((*group.path_of(j), "environment", name), value)
 
 
 def _no_text(path: Path, value: object) -> Problem:
@@ -214,6 +249,18 @@ def label_problems(labels: Mapping[str, str]) -> Iterator[Problem]:
 def lead_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
     """A group has one lead at most; where none says so, the first task is taken."""
     for group in groups:
-        leads = [path for path, task in group.tasks if task.lead]
-        for path in leads[1:]:
-            yield sentences.TWO_LEADS.at((*path, "lead"), field=Field(leads[0]), group=group.name)
+        if len(group.tasks) > 1:
+            first, *others = [i for i, task in enumerate(group.tasks) if task.lead] or [0]
+            for i in others:
+                field = Field(group.path_of(first))
+                yield sentences.TWO_LEADS.at((*group.path_of(i), "lead"), field=field, group=group.name)
+
+
+def exit_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
+    """What is wrong with the exit actions of tasks."""
+    for group in groups:
+        for i, task in enumerate(group.tasks):
+            if task.exit_actions:
+                found: list[Problem] = []
+                exit_actions(task.exit_actions, (*group.path_of(i), "exitActions"), found)
+                yield from found

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.osmo.naming import folded, unique_names
+from closeknit.hub.paths import Path
 from closeknit.hub.topology import Level
 
 CATCH_ALL = "catch-all"
@@ -23,12 +24,15 @@ ANYWHERE = "anywhere"
 """What a step is called for tasks that leave out a level, but name a finer one."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRequirement:
+class GroupRequirement(NamedTuple):
     """The group that a task joins at one level, and whether the group must or should share a domain."""
 
     group: str
     required: bool = True
+    key: str = ""
+    """As its author names the level."""
+    path: Path = ()
+    """The entry of ``topology`` that it was written in."""
 
 
 Requirements: TypeAlias = Mapping[str, GroupRequirement]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import TaskSpec, Workflow, WorkflowSpec
@@ -98,24 +98,22 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     found.extend(first_of(rules.lead_problems(groups)))
     found.extend(first_of(rules.text_problems(groups)))
     found.extend(first_of(input_problems(groups)))
-    for path, task in (each for group in groups for each in group.tasks if each[1].exit_actions):
-        exit_actions(task.exit_actions, (*path, "exitActions"), found)
+    found.extend(first_of(rules.exit_problems(groups)))
     if str(file.version) not in _VERSIONS:
         code = sentences.UNKNOWN_FILE_VERSION
         found.append(code.at(("spec", "version"), version=shown(file.version), known=VERSION))
     needs_keys = any(one.given.topology for one in (*defined.values(), *again.values()))
     pool = _pool(file.workflow, view, found, needs_keys=needs_keys)
     reader = TaskTemplates(pool)
-    templates = {name: reader.read(one, found) for name, one in defined.items()}
+    templates, twice = dict[str, TaskTemplate](), dict[str, TaskTemplate]()
     # Of a resource that stands twice either may be the one to keep, so both are checked.
-    either = {**templates, **{name: reader.read(one, found) for name, one in again.items()}}
+    for kept, given in ((templates, defined), (twice, again)):
+        found.extend(first_of(reader.read_all(given, kept)))
     found.extend(first_of(rules.missing_resources(groups, defined)))
     topology = pool.topology if pool is not None else None
     labels = topology.labels if topology is not None else ()
-    for group in groups:
-        names = dict.fromkeys(task.resource for _, task in group.tasks if task.resource in templates)
-        for used in (templates, either):
-            found.extend(disagreements([used[name].requirements for name in names], labels))
+    either = (templates, {**templates, **twice}) if twice else (templates,)
+    found.extend(first_of(_disagreements(groups, either, labels)))
     home = _namespace(stored, pool)
     priority = rules.priority_of(stored, found)
     if found or stored.problems:
@@ -125,6 +123,16 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     after = upstream(groups)
     read = tuple(_task_group(group, stored, templates, pool, after[group.name]) for group in groups)
     return ReadWorkflow(stored, home, pool, read, (), priority)
+
+
+def _disagreements(
+    groups: Iterable[GivenGroup], either: Iterable[Mapping[str, TaskTemplate]], labels: tuple[str, ...]
+) -> Iterator[Problem]:
+    for group in groups:
+        if len(group.tasks) > 1:
+            names = dict.fromkeys([task.resource for task in group.tasks])
+            for read in either if len(names) > 1 else ():
+                yield from disagreements([read[name].requirements for name in names if name in read], labels)
 
 
 def _namespace(stored: Stored[Workflow], pool: ReadPool | None) -> str:
@@ -167,8 +175,8 @@ def _task_group(
     after: tuple[str, ...],
 ) -> TaskGroup:
     mark = digest(stored.namespace, stored.name, group.name)
-    leads = [task.name for _, task in group.tasks if task.lead]
-    lead = leads[0] if leads else group.tasks[0][1].name
+    leads = [task.name for task in group.tasks if task.lead]
+    lead = leads[0] if leads else group.tasks[0].name
     tasks = tuple(
         Task(
             task,
@@ -177,7 +185,7 @@ def _task_group(
             f"{fitted(task.name, _ROOM)}-{mark}",
             exit_actions(task.exit_actions, (), []),
         )
-        for _, task in group.tasks
+        for task in group.tasks
     )
     topology = pool.topology if pool is not None else None
     return TaskGroup(

@@ -20,7 +20,7 @@ from closeknit.apis.wire import Number, Quantity, Wire
 from closeknit.hub.many_problems import MOST_OF_A_RULE
 from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Code, Problem, shown, suggestion
+from closeknit.hub.problems import Code, Meant, Problem, shown
 from closeknit.hub.sentences import hub as hub_sentences
 from closeknit.hub.sentences import wire as sentences
 
@@ -32,6 +32,10 @@ _Steps: TypeAlias = "tuple[_Steps, str | int] | None"
 _Check: TypeAlias = "Callable[[Any, _Steps, _Notes], None]"
 
 
+class _EnoughError(Exception):
+    """So many problems were found that nothing more is told, and the document cannot be read."""
+
+
 class _Notes:
     """What is wrong with one document, and whether unknown fields count."""
 
@@ -40,8 +44,9 @@ class _Notes:
         self.readable = True
         self.problems: list[Problem] = []
 
-    def unknown(self, steps: _Steps, field: str, remedy: str) -> None:
-        self._note(steps, sentences.UNKNOWN_FIELD, field=field, remedy=remedy)
+    def unknown(self, steps: _Steps, field: str, remedy: str | Meant) -> None:
+        if self._room(steps):
+            self.problems.append(sentences.UNKNOWN_FIELD.at(_path(steps), field=field, remedy=remedy))
 
     def mismatch(self, steps: _Steps, value: Any, expected: str) -> None:
         remedy = ""
@@ -53,14 +58,19 @@ class _Notes:
 
     def wrong(self, steps: _Steps, code: Code, **facts: str) -> None:
         self.readable = False
-        self._note(steps, code, **facts)
+        if self._room(steps):
+            self.problems.append(code.at(_path(steps), **facts))
 
-    def _note(self, steps: _Steps, code: Code, **facts: str) -> None:
+    def _room(self, steps: _Steps) -> bool:
+        """Whether one more problem is told; raises ``_EnoughError`` where nothing is left to find out."""
         told = len(self.problems)
         if told < MOST_OF_A_RULE:
-            self.problems.append(code.at(_path(steps), **facts))
-        elif told == MOST_OF_A_RULE:
+            return True
+        if told == MOST_OF_A_RULE:
             self.problems.append(hub_sentences.AND_MORE.at(_path(steps), count=told))
+        if not self.readable:
+            raise _EnoughError
+        return False
 
 
 def decode(
@@ -71,13 +81,21 @@ def decode(
     Fields that the shape does not know are problems, unless ``lenient``, but do not keep the
     rest from being read. There is no value where anything else is wrong.
     """
-    if lenient or _fits(_closed(shape), content):
-        with suppress(msgspec.ValidationError):
-            return msgspec.convert(content, shape), ()
+    if (lenient or _fits(_closed(shape), content)) and (value := fitting(shape, content)) is not None:
+        return value, ()
     notes = _Notes(lenient=lenient)
-    _checker(shape)(content, None, notes)
+    with suppress(_EnoughError):
+        _checker(shape)(content, None, notes)
     value = msgspec.convert(content, shape) if notes.readable else None
     return value, tuple(notes.problems)
+
+
+def fitting(shape: type[_W], content: dict[str, Any]) -> _W | None:
+    """The document as a value of this shape, unknown fields aside; None where ``decode`` tells why not."""
+    try:
+        return msgspec.convert(content, shape)
+    except msgspec.ValidationError:
+        return None
 
 
 def passed_over(problems: Iterable[Problem], *, lenient: bool) -> tuple[Problem, ...]:
@@ -87,7 +105,7 @@ def passed_over(problems: Iterable[Problem], *, lenient: bool) -> tuple[Problem,
     )
 
 
-def _fits(shape: type[msgspec.Struct], content: dict[str, Any]) -> bool:
+def _fits(shape: Any, content: Any) -> bool:
     try:
         msgspec.convert(content, shape)
     except msgspec.ValidationError:
@@ -149,9 +167,9 @@ def _checker(kind: Any) -> _Check:
         case origin if origin is Annotated:
             return _range_checker(kind)
         case origin if origin is list:
-            return _parts_checker(list, "a list", _checker(get_args(kind)[0]))
+            return _parts_checker(list, "a list", get_args(kind)[0])
         case origin if origin is dict:
-            return _parts_checker(dict, "a mapping", _checker(get_args(kind)[1]))
+            return _parts_checker(dict, "a mapping", get_args(kind)[1])
         case _:
             raise TypeError(f"No wire shape holds {kind} yet; teach this module to check it.")
 
@@ -189,15 +207,18 @@ def _range_checker(kind: Any) -> _Check:
     return check
 
 
-def _parts_checker(kind: Any, called: str, inner: _Check) -> _Check:
-    """Checks a list or a mapping, and all that it holds."""
+def _parts_checker(kind: Any, called: str, part: Any) -> _Check:
+    """Checks a list or a mapping, and walks those of its parts that do not fit."""
+    inner = _checker(part)
 
     def check(value: Any, steps: _Steps, notes: _Notes) -> None:
         if type(value) is not kind:
             notes.mismatch(steps, value, called)
             return
+        asked = part if notes.lenient else _closed_type(part)
         for step, item in value.items() if kind is dict else enumerate(value):
-            inner(item, (steps, step), notes)
+            if not _fits(asked, item):
+                inner(item, (steps, step), notes)
 
     return check
 
@@ -224,18 +245,23 @@ def _wire_checker(shape: type[Wire]) -> _Check:
 
 
 @lru_cache(maxsize=1024)
-def _remedy(shape: type[Wire], key: str) -> str | None:
+def _remedy(shape: type[Wire], key: str) -> str | Meant | None:
     """What to do about a field that the shape does not know; None where such fields are allowed.
 
     Asked for the same field of every object, so it is kept: looking for the nearest word takes long.
     """
     if key in shape.elsewhere:
         return shape.elsewhere[key]
-    known = sorted({*(field.encode_name for field in msgspec.structs.fields(shape)), *shape.unused})
-    near = nearest(key, known)
-    if shape.open_ended and (near is None or not is_slip(key, near)):
+    known = _known(shape)
+    if shape.open_ended and ((near := nearest(key, known)) is None or not is_slip(key, near)):
         return None
-    return f"Did you mean {shown(near)}?" if near is not None else suggestion(key, known)
+    return Meant(key, known)
+
+
+@cache
+def _known(shape: type[Wire]) -> tuple[str, ...]:
+    fields = {field.encode_name for field in msgspec.structs.fields(shape)}
+    return tuple(sorted({*fields, *shape.unused}))
 
 
 _NAMES = {dict: "a mapping", list: "a list", str: "a string", bool: "a truth value", type(None): "nothing"}
