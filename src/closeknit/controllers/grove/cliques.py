@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from closeknit.apis.core_v1 import Pod
 from closeknit.apis.grove_io_v1alpha1 import PodClique
 from closeknit.apis.grove_keys import BASE_POD_GANG, GATE, POD_CLIQUE, POD_GANG, POD_TEMPLATE_HASH
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
+from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.controllers.grove import parts
 from closeknit.controllers.grove.statuses import breached, count, generation_of, selector_of, status_of
 from closeknit.controllers.runtime.comparing import digest, is_going
@@ -28,6 +29,7 @@ from closeknit.controllers.runtime.writes import (
     Write,
 )
 from closeknit.dialects.family import Condition, Object
+from closeknit.dialects.grove.instances import CliqueInstance
 from closeknit.dialects.grove.names import pod_name
 from closeknit.dialects.grove.owners import gang_key, set_of
 from closeknit.dialects.grove.to_pods import pod_template, to_pod
@@ -100,35 +102,36 @@ def _names(clique: Stored[PodClique]) -> list[str]:
 
 def template_of(view: View, key: Key) -> Object | None:
     """What the pods of a PodClique are made from; None where its set has no place for it."""
-    clique = view.get(key)
-    place = parts.place_of(clique) if clique is not None else None
+    clique: PodClique | None = view.content(key)
+    place = parts.place_of(key.namespace, clique.metadata) if clique is not None else None
     if clique is None or place is None:
         return None
-    instance = view.derive(parts.instances_by_name, *place).get(clique.name)
+    instances = view.derive(parts.instances_by_name, *place)
+    instance = instances.get(key.name)
     made = view.derive(parts.as_scaled, *place)
-    given = clique.content.spec.pod_spec
+    given = clique.spec.pod_spec
     if instance is None or made is None or given is None:
         return None
     # The set may have moved on to another template, which is not this clique's turn yet.
     instance = replace(instance, clique=replace(instance.clique, pod_spec=given))
-    template = _in_order(pod_template(made, instance), clique, view)
+    template = _in_order(pod_template(made, instance), clique.spec.starts_after, instances, view)
     labels = {**template["metadata"]["labels"], POD_TEMPLATE_HASH: digest(given)}
     return {**template, "metadata": {**template["metadata"], "labels": labels}}
 
 
-def _in_order(template: Object, clique: Stored[PodClique], view: View) -> Object:
+def _in_order(
+    template: Object, starts_after: Sequence[str], others: Mapping[str, CliqueInstance], view: View
+) -> Object:
     """The template of pods that start after those of other cliques, with what sees to it.
 
     All pods of a gang are scheduled together, so no gate can do it: an init container waits where the
     configuration names an image for it, and the kubelet's stand-in goes by the annotation.
     """
-    place = parts.place_of(clique)
-    if not clique.content.spec.starts_after or place is None:
+    if not starts_after:
         return template
-    others = view.derive(parts.instances_by_name, *place)
     earlier = [
         Earlier(tuple(pod_name(name, index) for index in range(max(own.replicas, own.least))), own.least)
-        for name in clique.content.spec.starts_after
+        for name in starts_after
         if name in others
         for own in (others[name].clique,)
     ]
@@ -151,17 +154,17 @@ def _start_image(view: View) -> str:
 
 def _referred(view: View, gang: Key, group: str) -> frozenset[str]:
     """The pods of one group that a PodGang refers to."""
-    stored = view.get(gang)
-    groups = stored.content.spec.podgroups if stored is not None else ()
+    given: PodGang | None = view.content(gang)
+    groups = given.spec.podgroups if given is not None else ()
     return frozenset(one.name for each in groups if each.name == group for one in each.pod_references)
 
 
 def is_scheduled(view: View, gang: Key) -> bool:
     """Whether every group of a PodGang has as many pods with a node as it needs."""
-    stored = view.get(gang)
-    return stored is not None and all(
+    given: PodGang | None = view.content(gang)
+    return given is not None and all(
         view.derive(_scheduled, parts.clique_key(gang.namespace, group.name)) >= group.min_replicas
-        for group in stored.content.spec.podgroups
+        for group in given.spec.podgroups
     )
 
 
@@ -199,7 +202,7 @@ def decide(observed: _Observed, now: datetime) -> Decision:
             *_releases(observed),
             *_deletions(observed, set(names), len(names)),
             *(_taken(clique, name) for name in observed.taken),
-            SetStatus(clique.key, _status(observed, clique, least, now)),
+            SetStatus(clique.key, _status(observed, clique, least, now), can_wait=True),
         )
     )
 
@@ -210,7 +213,7 @@ def _creations(observed: _Observed, clique: Stored[PodClique], names: list[str])
     there = {*observed.taken, *(pod.key.name for pod in observed.pods)}
     for index, name in enumerate(names):
         if name not in there:
-            yield Create(owned(to_pod(observed.template, clique.name, index), clique))
+            yield Create(owned(to_pod(observed.template, clique.name, index), clique.content))
 
 
 def _taken(clique: Stored[PodClique], name: str) -> Write:

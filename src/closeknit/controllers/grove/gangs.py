@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.apis.grove_keys import SCHEDULER_NAME, TOPOLOGY_NAME
 from closeknit.apis.kai_keys import SCHEDULER
 from closeknit.apis.kai_keys import TOPOLOGY as KAI_TOPOLOGY
@@ -95,29 +96,26 @@ def _pods(view: View, clique: Key, uid: str) -> tuple[str, ...]:
 
 def _pod_group(view: View, key: Key) -> tuple[Object | None, tuple[Problem, ...]]:
     """The PodGroup of a gang whose pods KAI schedules, and why there is none."""
-    gang = view.get(key)
-    if gang is None or gang.content.metadata.labels.get(SCHEDULER_NAME, SCHEDULER) != SCHEDULER:
+    gang: PodGang | None = view.content(key)
+    if gang is None or gang.metadata.labels.get(SCHEDULER_NAME, SCHEDULER) != SCHEDULER:
         return None, ()
-    given = gang.content
     found: list[Problem] = []
-    owner = set_of(given.metadata)
-    whole = view.get(set_key(gang.namespace, owner)) if owner else None
+    owner = set_of(gang.metadata)
+    whole: PodCliqueSet | None = view.content(set_key(key.namespace, owner)) if owner else None
     if whole is not None:
-        queue = queue_of(whole.content, found)
+        queue = queue_of(whole, found)
     else:
-        queue = queue_named(given.metadata.labels, given.metadata.annotations)
+        queue = queue_named(gang.metadata.labels, gang.metadata.annotations)
     if found:
         return None, tuple(found)
-    annotations = given.metadata.annotations
+    annotations = gang.metadata.annotations
     name = annotations.get(TOPOLOGY_NAME) or annotations.get(KAI_TOPOLOGY, "")
     # What the server and this operator note on the gang itself is not for its PodGroup.
     plain = {key: text for key, text in annotations.items() if not key.startswith("closeknit.dev/applied")}
-    given = msgspec.structs.replace(
-        given, metadata=msgspec.structs.replace(given.metadata, annotations=plain)
-    )
+    given = msgspec.structs.replace(gang, metadata=msgspec.structs.replace(gang.metadata, annotations=plain))
     topology = view.derive(known).topologies.get(name)
     named = view.derive(kai_names).get(name, "")
-    return owned(to_pod_group(given, gang.namespace, queue, named=named, topology=topology), gang), ()
+    return owned(to_pod_group(given, key.namespace, queue, named=named, topology=topology), gang), ()
 
 
 def decide(observed: _Observed, now: datetime) -> Decision:
@@ -135,7 +133,7 @@ def decide(observed: _Observed, now: datetime) -> Decision:
         for each in observed.problems
     )
     if observed.wanted is not None:
-        done.append(SetStatus(gang.key, _status(observed, gang, now)))
+        done.append(SetStatus(gang.key, _status(observed, gang, now), can_wait=True))
     return Decision(tuple(done))
 
 

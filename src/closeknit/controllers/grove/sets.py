@@ -141,8 +141,8 @@ def _service(made: Blueprint, replica: int) -> Object:
 
 
 def _topology_of(view: View, key: Key) -> Condition | None:
-    whole = view.get(key)
-    return topology_levels(whole.content, view.derive(known)) if whole is not None else None
+    given: PodCliqueSet | None = view.content(key)
+    return topology_levels(given, view.derive(known)) if given is not None else None
 
 
 def _key(body: Object) -> Key:
@@ -171,11 +171,11 @@ def decide(observed: _Observed, now: datetime) -> Decision:
     made: tuple[Write, ...] = (
         *deleted(observed.others),
         *(write for i in ended for write in _end(observed.replicas[i], whole)),
-        *(Apply(owned(each.service, whole)) for each in observed.replicas),
+        *(Apply(owned(each.service, whole.content)) for each in observed.replicas),
         *writes(kept, whole),
         *(Apply(body) for body in observed.gangs),
         *_told(observed, whole),
-        SetStatus(whole.key, _status(observed, whole, now)),
+        SetStatus(whole.key, _status(observed, whole, now), can_wait=True),
     )
     return Decision(made, again_at)
 

@@ -29,7 +29,9 @@ from closeknit.live.following import Following, Listening, kinds_read
 from closeknit.live.log import Log
 
 _SEEN_WITHIN = 5.0
-"""Seconds after which an object is looked at again although its own writes were not seen."""
+"""Seconds after which an object is looked at again although its own writes were not seen.
+
+They are the event loop's: with another clock, each of thousands of writes would need two tasks more."""
 _FAREWELL = 5.0
 """Seconds for writes and events that are under way at the end."""
 _TURN = 50
@@ -84,6 +86,8 @@ class ControllerLoop:
         self._told: dict[Item, tuple[Tell, ...]] = {}
         self._settled: dict[Item, tuple[object, float | None]] = {}
         """Of those whose last decision was carried out: what was observed, and when to look again."""
+        self._put_off: set[Item] = set()
+        """Those whose status was not written yet, because other writes come first."""
         self._writing: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._listening: Listening | None = None
@@ -235,6 +239,8 @@ class ControllerLoop:
     def _decided(self, item: Item) -> tuple[str, Coroutine[Any, Any, None] | None]:
         """How a look ended, and what remains to be done."""
         controller, key = item
+        may_wait = item not in self._put_off
+        self._put_off.discard(item)
         try:
             observed = self.state.view.derive(controller.observe, key)
             settled, again = self._settled.pop(item, (None, None))
@@ -254,7 +260,7 @@ class ControllerLoop:
         self._tell(item, decision)
         needed = list(_needed(found))
         if needed:
-            return "writing", self._carry_out(item, decision, needed)
+            return "writing", self._carry_out(item, decision, needed, may_wait=may_wait)
         self._done(item, observed, self._again(decision))
         return "settled", None
 
@@ -283,22 +289,39 @@ class ControllerLoop:
     # -------------------------------------------------------------------------------------- writing
 
     async def _carry_out(
-        self, item: Item, decision: Decision, needed: Iterable[tuple[Write, Entry | None]]
+        self,
+        item: Item,
+        decision: Decision,
+        needed: Iterable[tuple[Write, Entry | None]],
+        *,
+        may_wait: bool,
     ) -> None:
-        """Send writes, wait until they are seen, and let the object be looked at again."""
+        """Send writes, wait until they are seen, and let the object be looked at again.
+
+        ``may_wait``: whether a status that can wait is left to the next look where other writes were sent.
+        """
         assert self._listening is not None
         seen: list[Callable[[], Awaitable[None]]] = []
         errors: list[ApiError] = []
         for kind, together in groupby(needed, key=lambda pair: type(pair[0])):
             if errors and kind is not SetStatus:
                 continue
-            sent = (self._writer.send(item, write, entry, self._listening) for write, entry in together)
-            for answer in await asyncio.gather(*sent):
+            chosen = list(together)
+            if may_wait and seen and not errors and any(_can_wait(write) for write, _ in chosen):
+                chosen = [pair for pair in chosen if not _can_wait(pair[0])]
+                self._put_off.add(item)
+                self._queue.add(item, self._clock.monotonic())
+            sent = [self._writer.send(item, write, entry, self._listening) for write, entry in chosen]
+            for answer in await asyncio.gather(*sent) if len(sent) > 1 else [await each for each in sent]:
                 if isinstance(answer, ApiError):
                     errors.append(answer)
                 elif answer is not None:
                     seen.append(answer)
-        if seen and not await self._within(_SEEN_WITHIN, _all(seen)):
+        try:
+            async with asyncio.timeout(_SEEN_WITHIN):
+                for each in seen:
+                    await each()
+        except TimeoutError:
             self._log.warning("own writes not seen", controller=item.controller.name, object=str(item.key))
         if errors:
             at_least = max(float(each.retry_after or 0) for each in errors)
@@ -319,6 +342,5 @@ def _needed(found: Iterable[tuple[Write, Entry | None]]) -> Iterator[tuple[Write
             yield write, entry
 
 
-async def _all(work: Iterable[Callable[[], Awaitable[None]]]) -> None:
-    for each in work:
-        await each()
+def _can_wait(write: Write) -> bool:
+    return isinstance(write, SetStatus) and write.can_wait

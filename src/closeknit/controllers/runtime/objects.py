@@ -17,11 +17,9 @@ from closeknit.dialects.wire.kinds import Kind
 from closeknit.kube.clock import timestamp
 
 
-def owned(body: Mapping[str, Any], owner: Stored[Any]) -> dict[str, Any]:
+def owned(body: Mapping[str, Any], owner: KubernetesObject) -> dict[str, Any]:
     """The object with an owner that controls it, and with which it goes."""
-    found = owner_references(
-        owner.object.api_version, owner.object.kind, owner.name, owner.content.metadata.uid
-    )
+    found = owner_references(owner.api_version, owner.kind, owner.metadata.name, owner.metadata.uid)
     return {**body, "metadata": {**body["metadata"], **found}}
 
 

@@ -94,9 +94,9 @@ class Drawn:
 
 def blueprint_of(view: View, key: Key) -> Drawn:
     """The blueprint of a PodCliqueSet in the store."""
-    stored = view.get(key)
-    assert stored is not None
-    return blueprint(stored.content, stored.namespace, view.derive(known), lenient=view.lenient)
+    given: wire.PodCliqueSet | None = view.content(key)
+    assert given is not None
+    return blueprint(given, key.namespace, view.derive(known), lenient=view.lenient)
 
 
 def blueprint(

@@ -42,13 +42,15 @@ class Store:
         """Add an object, or replace the one of its key in its place."""
         key, shape = entry.key, entry.shape
         before = self._entries.get(key)
-        if before is not None and before == entry:
-            return []
         changes: list[Change] = [("key", key), ("shape", shape)]
         if before is None:
-            changes.append(("exists", key))
-        elif (before.shape, type(before)) != (shape, type(entry)):
+            changes += (("content", key), ("exists", key))
+        elif before.shape is not shape or before.__class__ is not entry.__class__:
             changes += self.remove(key)
+        elif isinstance(before, Stored) and isinstance(entry, Stored) and before.content != entry.content:
+            changes.append(("content", key))
+        elif before == entry:
+            return []
         self._entries[key] = entry
         if isinstance(entry, Unreadable):
             self._unreadable.setdefault(shape, {})[key] = entry
@@ -69,7 +71,12 @@ class Store:
         entry = self._entries.pop(key, None)
         if entry is None:
             return []
-        changes: list[Change] = [("key", key), ("exists", key), ("shape", entry.shape)]
+        changes: list[Change] = [
+            ("key", key),
+            ("content", key),
+            ("exists", key),
+            ("shape", entry.shape),
+        ]
         if isinstance(entry, Unreadable):
             del self._unreadable[entry.shape][key]
             return changes

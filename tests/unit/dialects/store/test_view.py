@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import pytest
@@ -95,6 +96,29 @@ def test_what_did_not_come_out_otherwise_stops_the_change() -> None:
 
     assert view.derive(summary, key("a")) == "a True"
     assert (view.worked_out[uid_of], view.worked_out[has_uid], view.worked_out[summary]) == (2, 2, 1)
+
+
+def label_of(view: View, of: Key) -> str:
+    content = view.content(of)
+    return content.metadata.labels.get("app", "") if content is not None else "gone"
+
+
+def test_who_asks_for_content_depends_on_that_alone() -> None:
+    view = filled(replace(pod("a", "x"), written={"status": 1}))
+    assert view.derive(label_of, key("a")) == "x"
+
+    view.put(replace(pod("a", "x"), written={"status": 2}))
+    assert not view.is_stale(label_of, key("a"))
+    view.put(replace(pod("a", "y"), written={"status": 2}))
+    assert view.derive(label_of, key("a")) == "y"
+    view.put(Unreadable(key("a"), ObjectName("v1", "Pod", "d", "a"), Pod, ()))
+    assert view.derive(label_of, key("a")) == "gone"
+    view.put(pod("a", "z"))
+    assert view.derive(label_of, key("a")) == "z"
+    view.remove(key("a"))
+    assert view.derive(label_of, key("a")) == "gone"
+    view.put(pod("a", "z"))
+    assert view.derive(label_of, key("a")) == "z"
 
 
 def test_an_index_finds_objects_by_what_they_say_now() -> None:
