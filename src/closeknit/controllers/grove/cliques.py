@@ -1,4 +1,4 @@
-"""PodCliques: as many pods as asked, gated until their gang knows them, replaced when templates change."""
+"""PodCliques: as many pods as asked, gated until their gang releases them, replaced when templates change."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from closeknit.apis.closeknit_keys import START_IMAGE
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.grove_io_v1alpha1 import PodClique
-from closeknit.apis.grove_keys import BASE_POD_GANG, GATE, POD_CLIQUE, POD_GANG, POD_TEMPLATE_HASH
+from closeknit.apis.grove_keys import GATE, POD_CLIQUE, POD_TEMPLATE_HASH
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
-from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.controllers.grove import parts
-from closeknit.controllers.grove.statuses import breached, count, generation_of, selector_of, status_of
+from closeknit.controllers.grove.releasing import gates_of
+from closeknit.controllers.grove.statuses import breached, generation_of, selector_of, status_of
 from closeknit.controllers.runtime.comparing import digest, is_going
 from closeknit.controllers.runtime.controller import Controller
 from closeknit.controllers.runtime.objects import conditions, controller_of, owned
@@ -23,7 +23,6 @@ from closeknit.controllers.runtime.writes import (
     Create,
     Decision,
     Delete,
-    Patch,
     SetStatus,
     Tell,
     Write,
@@ -31,7 +30,7 @@ from closeknit.controllers.runtime.writes import (
 from closeknit.dialects.family import Condition, Object
 from closeknit.dialects.grove.instances import CliqueInstance
 from closeknit.dialects.grove.names import pod_name
-from closeknit.dialects.grove.owners import gang_key, set_of
+from closeknit.dialects.grove.owners import set_of
 from closeknit.dialects.grove.to_pods import pod_template, to_pod
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
@@ -49,7 +48,6 @@ class _Pod(NamedTuple):
     going: bool
     failed: bool
     gated: bool
-    gates: tuple[str, ...]
     scheduled: bool
     ready: bool
     template: str
@@ -61,30 +59,21 @@ class _Observed(NamedTuple):
     template: Object | None
     """What its pods should be made from; None where the set does not tell."""
     pods: tuple[_Pod, ...]
-    referred: frozenset[str]
-    """The pods that their gang knows."""
-    may_start: bool
-    """Whether the base gang is there, for one that is scaled from it."""
     taken: tuple[str, ...] = ()
     """Names of its pods that others have."""
 
 
 def observe(view: View, key: Key) -> _Observed:
-    """A PodClique, its pods and its gang."""
+    """A PodClique and its pods."""
     clique = view.get(key)
     if clique is None:
-        return _Observed(None, None, (), frozenset(), may_start=False)
-    labels = clique.content.metadata.labels
+        return _Observed(None, None, ())
     pods = tuple(_read(pod, clique) for pod in parts.pods_of_clique(view, key))
     there = {pod.key.name for pod in pods}
-    gang = gang_key(clique.namespace, labels.get(POD_GANG, ""))
-    base = labels.get(BASE_POD_GANG)
     return _Observed(
         clique,
         view.derive(template_of, key),
         pods,
-        view.derive(_referred, gang, key.name),
-        may_start=base is None or view.derive(is_scheduled, gang_key(clique.namespace, base)),
         taken=tuple(
             name
             for name in _names(clique)
@@ -152,37 +141,15 @@ def _start_image(view: View) -> str:
     return next(filter(None, found), "")
 
 
-def _referred(view: View, gang: Key, group: str) -> frozenset[str]:
-    """The pods of one group that a PodGang refers to."""
-    given: PodGang | None = view.content(gang)
-    groups = given.spec.podgroups if given is not None else ()
-    return frozenset(one.name for each in groups if each.name == group for one in each.pod_references)
-
-
-def is_scheduled(view: View, gang: Key) -> bool:
-    """Whether every group of a PodGang has as many pods with a node as it needs."""
-    given: PodGang | None = view.content(gang)
-    return given is not None and all(
-        view.derive(_scheduled, parts.clique_key(gang.namespace, group.name)) >= group.min_replicas
-        for group in given.spec.podgroups
-    )
-
-
-def _scheduled(view: View, clique: Key) -> int:
-    return count(view.get(clique), "scheduledReplicas")
-
-
 def _read(pod: Stored[Pod], clique: Stored[PodClique]) -> _Pod:
     content = pod.content
-    gates = tuple(gate.name for gate in content.spec.scheduling_gates)
     return _Pod(
         pod.key,
         content.metadata.uid,
         own=controller_of(content.metadata) == clique.content.metadata.uid,
         going=is_going(pod),
         failed=content.status.phase == "Failed",
-        gated=GATE in gates,
-        gates=gates,
+        gated=GATE in gates_of(pod),
         scheduled=bool(content.spec.node_name),
         ready=any(each.type == "Ready" and each.status == "True" for each in content.status.conditions),
         template=content.metadata.labels.get(POD_TEMPLATE_HASH, ""),
@@ -190,7 +157,7 @@ def _read(pod: Stored[Pod], clique: Stored[PodClique]) -> _Pod:
 
 
 def decide(observed: _Observed, now: datetime) -> Decision:
-    """Make, replace and release pods, and tell how many there are."""
+    """Make and replace pods, and tell how many there are."""
     clique = observed.clique
     if clique is None or is_going(clique):
         return NOTHING
@@ -199,7 +166,6 @@ def decide(observed: _Observed, now: datetime) -> Decision:
     return Decision(
         (
             *_creations(observed, clique, names),
-            *_releases(observed),
             *_deletions(observed, set(names), len(names)),
             *(_taken(clique, name) for name in observed.taken),
             SetStatus(clique.key, _status(observed, clique, least, now), can_wait=True),
@@ -219,15 +185,6 @@ def _creations(observed: _Observed, clique: Stored[PodClique], names: list[str])
 def _taken(clique: Stored[PodClique], name: str) -> Write:
     said = f"A pod {name} that is not of this PodClique is in the way of its own. Delete or rename it."
     return Tell(clique.key, "PodNameTaken", said, warning=True, action="Create")
-
-
-def _releases(observed: _Observed) -> Iterator[Write]:
-    """Take the gate from pods that their gang knows; those of a scaled gang wait for the base gang."""
-    if observed.may_start:
-        for pod in observed.pods:
-            if pod.gated and pod.own and not pod.going and pod.key.name in observed.referred:
-                left = [{"name": name} for name in pod.gates if name != GATE]
-                yield Patch(pod.key, {"spec": {"schedulingGates": left or None}}, uid=pod.uid)
 
 
 def _deletions(observed: _Observed, names: set[str], wanted: int) -> Iterator[Write]:

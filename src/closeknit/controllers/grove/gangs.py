@@ -1,4 +1,4 @@
-"""PodGangs: which pods belong to each, the PodGroup of KAI that schedules them, and how far they are."""
+"""PodGangs: which pods belong to each and may start, the PodGroup of KAI, and how far they are."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from closeknit.apis.kai_keys import SCHEDULER
 from closeknit.apis.kai_keys import TOPOLOGY as KAI_TOPOLOGY
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.controllers.grove import parts
+from closeknit.controllers.grove.releasing import Gated, gated, may_start, releases
 from closeknit.controllers.grove.statuses import count, generation_of, status_of
 from closeknit.controllers.runtime.comparing import is_going
 from closeknit.controllers.runtime.controller import Controller
@@ -45,6 +46,8 @@ class _Group(NamedTuple):
     """Whether all pods that were asked for exist."""
     scheduled: int
     ready: int
+    gated: tuple[Gated, ...] = ()
+    """Those of the pods that have the gate, as soon as they may start."""
 
 
 class _Observed(NamedTuple):
@@ -81,17 +84,21 @@ def _group(view: View, key: Key, least: int) -> _Group:
     asked = view.derive(parts.asked_replicas, key)
     if clique is None or asked is None:
         return _Group(key.name, least, (), complete=False, scheduled=0, ready=0)
-    pods = view.derive(_pods, key, clique.content.metadata.uid)
+    pods, waiting = view.derive(_pods, key, clique.content.metadata.uid)
     scheduled, ready = count(clique, "scheduledReplicas"), count(clique, "readyReplicas")
     complete = len(pods) >= max(asked, least)
-    return _Group(key.name, least, pods, complete, scheduled, ready)
+    released = waiting if waiting and may_start(view, clique.content, key.namespace) else ()
+    return _Group(key.name, least, pods, complete, scheduled, ready, released)
 
 
-def _pods(view: View, clique: Key, uid: str) -> tuple[str, ...]:
-    found = parts.pods_of_clique(view, clique)
-    return tuple(
-        sorted(pod.name for pod in found if controller_of(pod.content.metadata) == uid and not is_going(pod))
-    )
+def _pods(view: View, clique: Key, uid: str) -> tuple[tuple[str, ...], tuple[Gated, ...]]:
+    """The names of a PodClique's own pods, and those of them that have the gate."""
+    found = [
+        pod
+        for pod in parts.pods_of_clique(view, clique)
+        if controller_of(pod.content.metadata) == uid and not is_going(pod)
+    ]
+    return tuple(sorted(pod.name for pod in found)), tuple(gated(found))
 
 
 def _pod_group(view: View, key: Key) -> tuple[Object | None, tuple[Problem, ...]]:
@@ -119,13 +126,14 @@ def _pod_group(view: View, key: Key) -> tuple[Object | None, tuple[Problem, ...]
 
 
 def decide(observed: _Observed, now: datetime) -> Decision:
-    """Fill in the pods, keep the PodGroup, and tell the phase."""
+    """Fill in the pods, keep the PodGroup, release the pods that it refers to, and tell the phase."""
     gang = observed.gang
     if gang is None:
         return NOTHING
     done: list[Write] = []
+    references = _references(observed, gang)
     if observed.wanted is not None:
-        done.append(Apply(parts.with_references(observed.wanted, _references(observed, gang))))
+        done.append(Apply(parts.with_references(observed.wanted, references)))
     if observed.pod_group is not None:
         done.append(Apply(observed.pod_group, _KEPT))
     done.extend(
@@ -133,6 +141,8 @@ def decide(observed: _Observed, now: datetime) -> Decision:
         for each in observed.problems
     )
     if observed.wanted is not None:
+        # Writes of another type wait for those before them, so nothing is scheduled before its gang is there.
+        done.extend(write for group in observed.groups if references for write in releases(group.gated))
         done.append(SetStatus(gang.key, _status(observed, gang, now), can_wait=True))
     return Decision(tuple(done))
 
