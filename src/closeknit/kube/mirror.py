@@ -318,7 +318,9 @@ class Mirror(Generic[T]):
 
     def _note_word(self, version: str) -> None:
         self._version = version or self._version
-        self._note_open()
+        self._heard_at = self._clock.monotonic()
+        if self._broken_at is not None:
+            self._note_open()
         if self._waiting:
             self._wake()
 

@@ -51,14 +51,15 @@ def _labelled(label: str, group: str, kind: str, stored: Stored[Any]) -> Iterato
 
 
 INDEXES = (
-    Index(_CLIQUES, PodClique, _set_of),
-    Index(_GROUPS, PodCliqueScalingGroup, _set_of),
-    Index(_SERVICES, Service, _set_of),
-    Index(_PODS, Pod, lambda pod: _labelled(POD_CLIQUE, "grove.io", "PodClique", pod)),
+    Index(_CLIQUES, PodClique, _set_of, of_metadata=True),
+    Index(_GROUPS, PodCliqueScalingGroup, _set_of, of_metadata=True),
+    Index(_SERVICES, Service, _set_of, of_metadata=True),
+    Index(_PODS, Pod, lambda pod: _labelled(POD_CLIQUE, "grove.io", "PodClique", pod), of_metadata=True),
     Index(
         _MEMBERS,
         PodClique,
         lambda clique: _labelled(SCALING_GROUP, "grove.io", "PodCliqueScalingGroup", clique),
+        of_metadata=True,
     ),
 )
 """Parts are found by their labels: an owner may be gone, or may have been taken off."""

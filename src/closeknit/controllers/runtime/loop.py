@@ -15,7 +15,7 @@ from closeknit.controllers.runtime.concerns import Concerns
 from closeknit.controllers.runtime.controller import Controller, Item, Operator
 from closeknit.controllers.runtime.queue import WorkQueue
 from closeknit.controllers.runtime.state import ControllerState
-from closeknit.controllers.runtime.writer import Writer
+from closeknit.controllers.runtime.writer import Version, Writer
 from closeknit.controllers.runtime.writes import Decision, SetStatus, Tell, Write
 from closeknit.dialects.family import Family
 from closeknit.dialects.lone_pods import SCHEDULERS
@@ -258,7 +258,7 @@ class ControllerLoop:
         wanted = frozenset(write.key for write in decision.writes if not isinstance(write, Tell))
         self._concerns.note(item, wanted - {item.key})
         self._tell(item, decision)
-        needed = list(_needed(found))
+        needed = [pair for pair in _needed(found) if self._writer.can_send(pair[0])]
         if needed:
             return "writing", self._carry_out(item, decision, needed, may_wait=may_wait)
         self._done(item, observed, self._again(decision))
@@ -301,7 +301,7 @@ class ControllerLoop:
         ``may_wait``: whether a status that can wait is left to the next look where other writes were sent.
         """
         assert self._listening is not None
-        seen: list[Callable[[], Awaitable[None]]] = []
+        seen: list[Version | Callable[[], Awaitable[None]]] = []
         errors: list[ApiError] = []
         for kind, together in groupby(needed, key=lambda pair: type(pair[0])):
             if errors and kind is not SetStatus:
@@ -311,7 +311,7 @@ class ControllerLoop:
                 chosen = [pair for pair in chosen if not _can_wait(pair[0])]
                 self._put_off.add(item)
                 self._queue.add(item, self._clock.monotonic())
-            sent = [self._writer.send(item, write, entry, self._listening) for write, entry in chosen]
+            sent = [self._writer.send(item, write, entry) for write, entry in chosen]
             for answer in await asyncio.gather(*sent) if len(sent) > 1 else [await each for each in sent]:
                 if isinstance(answer, ApiError):
                     errors.append(answer)
@@ -319,8 +319,7 @@ class ControllerLoop:
                     seen.append(answer)
         try:
             async with asyncio.timeout(_SEEN_WITHIN):
-                for each in seen:
-                    await each()
+                await _until_seen(seen, self._listening)
         except TimeoutError:
             self._log.warning("own writes not seen", controller=item.controller.name, object=str(item.key))
         if errors:
@@ -329,6 +328,21 @@ class ControllerLoop:
         else:
             self._queue.done(item, self._clock.monotonic(), self._again(decision))
         self._wake.set()
+
+
+async def _until_seen(
+    writes: Iterable[Version | Callable[[], Awaitable[None]]], listening: Listening
+) -> None:
+    """Return when all of some writes are seen; of each kind the last one is, since it is seen last."""
+    last: dict[tuple[str, str], str] = {}
+    for each in writes:
+        if isinstance(each, Version):
+            of = each.group, each.kind
+            last[of] = max(last.get(of, "0"), each.resource_version, key=int)
+        else:
+            await each()
+    for (group, kind), version in last.items():
+        await listening.reached(group, kind, version)
 
 
 def _needed(found: Iterable[tuple[Write, Entry | None]]) -> Iterator[tuple[Write, Entry | None]]:

@@ -25,14 +25,22 @@ def owned(body: Mapping[str, Any], owner: KubernetesObject) -> dict[str, Any]:
 
 def controller_of(metadata: ObjectMeta) -> str:
     """The uid of the object that controls another; empty where none does."""
-    return next((each.uid for each in metadata.owner_references if each.controller), "")
+    for each in metadata.owner_references:
+        if each.controller:
+            return each.uid
+    return ""
 
 
 def owner_indexes(kinds: Iterable[Kind]) -> list[Index]:
     """How the objects of some kinds are found by the uid of the object that controls them."""
     shapes = dict.fromkeys(kind.shape for kind in kinds)
     return [
-        Index(_owner_index(shape), shape, lambda stored: [controller_of(stored.content.metadata)])
+        Index(
+            _owner_index(shape),
+            shape,
+            lambda stored: [controller_of(stored.content.metadata)],
+            of_metadata=True,
+        )
         for shape in shapes
     ]
 

@@ -22,6 +22,8 @@ class Index:
     shape: type[Any]
     values: Callable[[Stored[Any]], Iterable[Hashable]]
     """Pure: depends on the object alone."""
+    of_metadata: bool = False
+    """Whether they depend on its metadata alone, and so need not be asked for where that stays the same."""
 
 
 class Store:
@@ -56,14 +58,17 @@ class Store:
             self._unreadable.setdefault(shape, {})[key] = entry
             return changes
         self._by_shape.setdefault(shape, {})[key] = entry
-        for index in self._indexes.get(shape, ()):
-            values = tuple(index.values(entry))
-            if self._values[index.name].get(key, ()) != values:
-                self._take_out(index, key, changes)
-                self._values[index.name][key] = values
-            for value in values:
-                self._found[index.name].setdefault(value, {})[key] = entry
-                changes.append((index.name, value))
+        if indexes := self._indexes.get(shape):
+            known = isinstance(before, Stored) and before.content.metadata == entry.content.metadata
+            for index in indexes:
+                name = index.name
+                values = self._values[name].get(key, ())
+                if not (known and index.of_metadata) and (now := tuple(index.values(entry))) != values:
+                    self._take_out(index, key, changes)
+                    self._values[name][key] = values = now
+                for value in values:
+                    self._found[name].setdefault(value, {})[key] = entry
+                    changes.append((name, value))
         return changes
 
     def remove(self, key: Key) -> list[Change]:

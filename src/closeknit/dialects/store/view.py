@@ -163,10 +163,11 @@ class View:
             pending.extend(self._dependents.of(change))
         touched: dict[_Name, None] = {}
         while pending:
-            touched[name := pending.pop()] = None
-            result = self._results[name]
+            result = self._results[name := pending.pop()]
             # What was made of an object that is gone is found by way of results that are stale already, too.
+            # Of the others, these were looked at when they became stale.
             if not result.stale or (gone is not None and gone in name[1:]):
+                touched[name] = None
                 result.stale = True
                 self._stale.setdefault(name[0], {})[name] = None
                 pending.extend(self._dependents.of(name))

@@ -129,9 +129,10 @@ def _ended(pod: Mapping[str, Any], now: datetime, code: int | None) -> Object:
 def _conditions(pod: Mapping[str, Any], wanted: Mapping[str, str], now: datetime) -> list[Object]:
     """The pod's conditions with some of them changed; one that stays as it is keeps its time."""
     found = {one["type"]: dict(one) for one in (pod.get("status") or {}).get("conditions") or ()}
+    time = timestamp(now)
     for kind, status in wanted.items():
         if found.get(kind, {}).get("status") != status:
-            found[kind] = {"type": kind, "status": status, "lastTransitionTime": timestamp(now)}
+            found[kind] = {"type": kind, "status": status, "lastTransitionTime": time}
     return list(found.values())
 
 

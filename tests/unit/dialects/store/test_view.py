@@ -132,6 +132,37 @@ def test_an_index_finds_objects_by_what_they_say_now() -> None:
     assert view.derive(names_of, "x") == ()
 
 
+def test_an_index_of_metadata_is_asked_again_only_where_that_has_changed() -> None:
+    asked: list[str] = []
+
+    def by_app(stored: Stored[Pod]) -> list[str]:
+        asked.append(stored.name)
+        return [stored.content.metadata.labels.get("app", "")]
+
+    view = View(Store([Index("app", Pod, by_app, of_metadata=True)]))
+    first, second = pod("a", "x"), pod("a", "y")
+    moved = Pod(
+        api_version="v1",
+        kind="Pod",
+        metadata=first.content.metadata,
+        spec=PodSpec(containers=[], node_name="n"),
+    )
+    view.put(first)
+    assert view.derive(nodes_of, "x") == ("",)
+    view.put(replace(first, content=moved))
+    assert view.derive(nodes_of, "x") == ("n",), "what is found is the object as it is"
+    assert len(asked) == 1
+    view.put(second)
+    assert (view.derive(nodes_of, "x"), view.derive(nodes_of, "y")) == ((), ("",))
+    view.remove(key("a"))
+    view.put(second)
+    assert view.derive(nodes_of, "y") == ("",)
+
+
+def nodes_of(view: View, app: str) -> tuple[str, ...]:
+    return tuple(stored.content.spec.node_name for stored in view.found("app", app))
+
+
 def test_an_object_of_another_kind_disturbs_nobody() -> None:
     view = filled(pod("a", "x"))
     view.derive(all_names)
