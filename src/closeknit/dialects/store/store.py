@@ -49,6 +49,7 @@ class Store:
             changes += (("content", key), ("exists", key))
         elif before.shape is not shape or before.__class__ is not entry.__class__:
             changes += self.remove(key)
+            before = None
         elif isinstance(before, Stored) and isinstance(entry, Stored) and before.content != entry.content:
             changes.append(("content", key))
         elif before == entry:

@@ -157,6 +157,11 @@ def test_an_index_of_metadata_is_asked_again_only_where_that_has_changed() -> No
     view.remove(key("a"))
     view.put(second)
     assert view.derive(nodes_of, "y") == ("",)
+    other = Node(api_version="v1", kind="Node", metadata=second.content.metadata)
+    view.put(Stored(second.key, second.object, other))
+    assert view.derive(nodes_of, "y") == ()
+    view.put(second)
+    assert view.derive(nodes_of, "y") == ("",), "an object that was of another shape is found anew"
 
 
 def nodes_of(view: View, app: str) -> tuple[str, ...]:
