@@ -81,8 +81,10 @@ async def test_an_object_is_read_into_a_type(cluster: Cluster) -> None:
     assert (pod.metadata.name, pod.metadata.labels, pod.kind) == (name, {"a": "b"}, "Pod")
 
 
-async def test_of_the_answer_to_a_patch_as_much_is_read_as_a_type_holds(cluster: Cluster) -> None:
-    await cluster.api.create(CONFIG_MAPS, cluster.config("a"))
+async def test_of_the_answer_to_a_write_as_much_is_read_as_a_type_holds(cluster: Cluster) -> None:
+    made = await cluster.api.create(CONFIG_MAPS, cluster.config("a"), into=Written)
+    found = await cluster.api.get(CONFIG_MAPS, "a", namespace=cluster.namespace)
+    assert made.resource_version == found["metadata"]["resourceVersion"]
 
     patch = MergePatch({"data": {"key": "new"}})
     written = await cluster.api.patch(CONFIG_MAPS, "a", patch, namespace=cluster.namespace, into=Written)

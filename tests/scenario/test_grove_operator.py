@@ -56,6 +56,7 @@ async def test_a_set_becomes_parts_gangs_and_pods_that_run() -> None:
             "Pod": "PodClique",
         }
         written = len(cluster.writes)
+        assert written <= 64, "four writes a part and three a pod, its status not among them"
         await cluster.settle(300)
         assert cluster.writes[written:] == [], "a quiet cluster sees no writes"
 
@@ -70,7 +71,10 @@ async def test_pods_are_gated_until_all_pods_of_their_gang_exist() -> None:
         gates = [each for each in cluster.writes if each.startswith("patch Pod ")]
         made = [each for each in cluster.writes if each.startswith("create Pod ")]
         assert len(gates) == len(made) == 4
-        assert cluster.writes.index(gates[0]) > cluster.writes.index(made[-1])
+        first = cluster.writes.index(gates[0])
+        assert first > cluster.writes.index(made[-1])
+        assert cluster.writes[first : first + 4] == gates, "they are released together"
+        assert "patch PodGroup web-0" in cluster.writes[:first]
 
 
 async def test_a_scaled_gang_waits_for_the_base_gang() -> None:

@@ -36,6 +36,9 @@ T = TypeVar("T")
 Index = Callable[[T], Iterable[Hashable]]
 """The values under which an object is found."""
 
+Tell = Callable[[T | None, T | None], None]
+"""Is called with an object as it was and as it is; None where it was or is missing."""
+
 _HASTE = 1.0
 """A watch that ends within so many seconds, and without a word, has failed."""
 
@@ -141,6 +144,7 @@ class Mirror(Generic[T]):
         self._indexes = dict(indexes or {})
         self._found: dict[str, dict[Hashable, set[Key]]] = {name: {} for name in self._indexes}
         self._readers: list[Changes[T]] = []
+        self._told: list[Tell[T]] = []
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         """A heap of versions that somebody waits for, with a number that tells equal ones apart."""
         self._order = count()
@@ -186,6 +190,20 @@ class Mirror(Generic[T]):
             yield reader
         finally:
             self._readers.remove(reader)
+
+    @contextmanager
+    def telling(self, tell: Tell[T]) -> Iterator[None]:
+        """Call a function at every change while the block lasts; what is there already comes first, as added.
+
+        It is for those to whom one change more means no more work: nothing is kept for them.
+        """
+        for each in list(self._objects.values()):
+            tell(None, each)
+        self._told.append(tell)
+        try:
+            yield
+        finally:
+            self._told.remove(tell)
 
     async def synced(self) -> None:
         """Return when everything was listed once."""
@@ -282,8 +300,7 @@ class Mirror(Generic[T]):
                 _forget(found, values(before), key)
             for value in values(after):
                 found.setdefault(value, set()).add(key)
-        for reader in self._readers:
-            reader.note(key, before)
+        self._tell(key, before, after)
 
     def _remove(self, key: Key) -> None:
         before = self._objects.pop(key, None)
@@ -291,12 +308,19 @@ class Mirror(Generic[T]):
             return
         for name, values in self._indexes.items():
             _forget(self._found[name], values(before), key)
+        self._tell(key, before, None)
+
+    def _tell(self, key: Key, before: T | None, after: T | None) -> None:
         for reader in self._readers:
             reader.note(key, before)
+        for tell in self._told:
+            tell(before, after)
 
     def _note_word(self, version: str) -> None:
         self._version = version or self._version
-        self._note_open()
+        self._heard_at = self._clock.monotonic()
+        if self._broken_at is not None:
+            self._note_open()
         if self._waiting:
             self._wake()
 

@@ -157,6 +157,11 @@ class Written(msgspec.Struct, frozen=True):
 
     metadata: _WrittenMetadata = _WrittenMetadata()
 
+    @classmethod
+    def of(cls, resource_version: str) -> Written:
+        """The same of an answer with this version."""
+        return cls(_WrittenMetadata(resource_version))
+
     @property
     def resource_version(self) -> str:
         """The version that the write has made."""
@@ -275,10 +280,41 @@ class KubernetesApi(Protocol):
         """
         ...
 
+    @overload
     async def create(
-        self, resource: Resource, obj: Mapping[str, Any], *, field_manager: str = "", dry_run: bool = False
-    ) -> Object:
-        """Make an object, and return it as it is stored."""
+        self,
+        resource: Resource,
+        obj: Mapping[str, Any],
+        *,
+        field_manager: str = "",
+        dry_run: bool = False,
+        into: None = None,
+    ) -> Object: ...
+
+    @overload
+    async def create(
+        self,
+        resource: Resource,
+        obj: Mapping[str, Any],
+        *,
+        field_manager: str = "",
+        dry_run: bool = False,
+        into: type[T],
+    ) -> T: ...
+
+    async def create(
+        self,
+        resource: Resource,
+        obj: Mapping[str, Any],
+        *,
+        field_manager: str = "",
+        dry_run: bool = False,
+        into: type[Any] | None = None,
+    ) -> Any:
+        """Make an object, and return it as it is stored.
+
+        ``into`` names a type that holds what is read of the answer, such as ``Written``.
+        """
         ...
 
     async def replace(

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from closeknit.apis.closeknit_keys import OUTCOME
 from closeknit.apis.wire import Wire
 from closeknit.dialects.store.objects import Stored, Unreadable
@@ -23,6 +25,9 @@ from closeknit.hub.workload import ObjectName
 
 _NOISE = frozenset({"generation", "managedFields", "resourceVersion", "selfLink"})
 """Metadata that changes with every write and means nothing here."""
+
+_encode = msgspec.json.Encoder(enc_hook=dict).encode
+_NULL = b"null"
 
 
 def entry_of(kind: Kind, api_version: str, obj: Any) -> Entry:
@@ -87,13 +92,18 @@ def _identity(kind: Kind, api_version: str, namespace: str, name: str) -> tuple[
 
 def _without_nulls(value: Any) -> Any:
     """The same with nothing where Kubernetes writes null, which means the same."""
+    # Nulls are rare, and to look for the word takes a tenth of the time that a copy does.
+    return _walked(value) if _NULL in _encode(value) else value
+
+
+def _walked(value: Any) -> Any:
     if isinstance(value, Mapping):
         # Most values are scalars, and a call for each would take most of the time.
         return {
-            field: inner if isinstance(inner, (str, int)) else _without_nulls(inner)
+            field: inner if isinstance(inner, (str, int)) else _walked(inner)
             for field, inner in value.items()
             if inner is not None
         }
     if isinstance(value, list):
-        return [_without_nulls(inner) for inner in value]
+        return [_walked(inner) for inner in value]
     return value

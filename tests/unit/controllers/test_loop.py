@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from datetime import datetime
 from random import Random
 from typing import Any
 
 import pytest
 import structlog
 
+from closeknit.apis.scheduling_run_ai_v2 import Queue
 from closeknit.controllers.instance import Controllers
+from closeknit.controllers.runtime.controller import Controller, Operator
+from closeknit.controllers.runtime.writes import Decision, Patch, SetStatus
+from closeknit.hub.keys import Key
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.embedded.loading import load
 from closeknit.kube.errors import NotFoundError
 from closeknit.testing.clock import HandClock
 from closeknit.testing.controlling import Controlled, controlling, crash_everywhere, definitions
 from closeknit.testing.faulty_api import Fault, FaultyApi
-from tests.unit.controllers.toy import LABELLED, TOY, queue
+from tests.unit.controllers.toy import LABELLED, TOY, Observed, observe, queue
 
 
 async def levels(cluster: Controlled, name: str) -> list[str]:
@@ -77,6 +83,59 @@ async def test_cleanup_that_is_owed_is_done_before_an_object_goes() -> None:
         for kind in ("Queue", "Topology"):
             with pytest.raises(NotFoundError):
                 await cluster.get(kind, "a")
+
+
+def statuses(cluster: Controlled) -> int:
+    """How often a Queue was patched, be it for its finalizer, which is written once, or for its status."""
+    return sum(each == "patch Queue a" for each in cluster.writes) - 1
+
+
+async def test_a_status_that_can_wait_is_written_once_other_writes_were_seen() -> None:
+    for labels, want in (({}, 2), ({"waits": "true"}, 1)):
+        async with controlling([TOY], queue("a", **labels)) as cluster:
+            await cluster.quiet()
+            assert statuses(cluster) == want
+            status = (await cluster.get("Queue", "a"))["status"]
+            assert [each["status"] for each in status["conditions"]] == ["True"]
+
+
+def stamping(*names: str) -> Operator:
+    """Writes the time on some Queues whenever it looks at the Queue a, and counts in its status."""
+
+    def decide(_: Observed, now: datetime) -> Decision:
+        at = {"metadata": {"labels": {"at": str(int(now.timestamp() * 1000))}}}
+        status = SetStatus(
+            queue_key("a"), {"conditions": [{"type": "Ready", "status": "True"}]}, can_wait=True
+        )
+        return Decision((*(Patch(queue_key(name), at) for name in names), status))
+
+    return Operator(
+        "kai", (Controller("toy", Queue, observe, decide, looks_after=lambda each: each.key.name == "a"),)
+    )
+
+
+def queue_key(name: str) -> Key:
+    return Key("scheduling.run.ai", "Queue", "", name)
+
+
+async def test_a_status_that_can_wait_is_written_at_once_where_another_write_failed() -> None:
+    def is_write_of_c(writes: Sequence[str]) -> bool:
+        return writes[-1] == "patch Queue c"
+
+    async with controlling(
+        [stamping("b", "c")], queue("a"), queue("b"), queue("c"), point=is_write_of_c
+    ) as cluster:
+        await cluster.settle(0.05)
+        assert [each for each in cluster.writes if each.endswith((" a", " c"))][:2] == [
+            "patch Queue c",
+            "patch Queue a",
+        ]
+
+
+async def test_a_status_that_can_wait_is_put_off_once() -> None:
+    async with controlling([stamping("b")], queue("a"), queue("b")) as cluster:
+        await cluster.settle(2)
+        assert (await cluster.get("Queue", "a"))["status"]["conditions"]
 
 
 async def test_one_poisonous_object_does_not_stop_others() -> None:

@@ -47,7 +47,8 @@ def decide(observed: Observed, now: datetime) -> Decision:
         return Decision(going or without_finalizer(queue, FINALIZER))
     if FINALIZER not in finalizers_of(queue):
         return Decision(with_finalizer(queue, FINALIZER))
-    levels = queue.content.metadata.labels.get("levels", "zone").split(".")
+    labels = queue.content.metadata.labels
+    levels = labels.get("levels", "zone").split(".")
     body = {
         "apiVersion": "kai.scheduler/v1alpha1",
         "kind": "Topology",
@@ -59,8 +60,8 @@ def decide(observed: Observed, now: datetime) -> Decision:
     told = conditions(status.get("conditions") or (), [ready], now)
     return Decision(
         (
-            Apply(owned(body, queue)),
-            SetStatus(queue.key, {"conditions": told, "old": None}),
+            Apply(owned(body, queue.content)),
+            SetStatus(queue.key, {"conditions": told, "old": None}, can_wait="waits" in labels),
             Tell(queue.key, "Made", "It has a Topology."),
         ),
         again_at=now + timedelta(seconds=100),

@@ -254,6 +254,19 @@ async def test_a_reader_that_left_is_told_nothing() -> None:
     assert len(changes) == 0
 
 
+async def test_who_wants_to_be_told_is_told_of_what_is_there_and_of_every_change() -> None:
+    mirror: Mirror[Object] = Mirror(cast("KubernetesApi", Scripted()), PODS, random=Random(1))
+    mirror._take(added(pod("a"), 1))
+    told: list[tuple[Object | None, Object | None]] = []
+    with mirror.telling(lambda before, after: told.append((before, after))):
+        mirror._take(modified(pod("a", "n1"), 2))
+        mirror._take(modified(pod("a", "n1"), 3))
+        mirror._take(deleted(pod("a", "n1"), 4))
+    mirror._take(added(pod("b"), 5))
+
+    assert told == [(None, pod("a")), (pod("a"), pod("a", "n1")), (pod("a", "n1"), None)]
+
+
 async def test_an_index_follows_its_objects() -> None:
     by_node: Callable[[Object], list[str]] = lambda each: [each["node"]] if each["node"] else []  # noqa: E731
     mirror: Mirror[Object] = Mirror(

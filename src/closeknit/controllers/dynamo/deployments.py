@@ -83,7 +83,7 @@ def _for_grove(view: View, stored: Stored[Any], given: Deployment, there: tuple[
     made = on_grove(stored)
     if made.made is None:
         return Seen(stored, (), (), there, None, tuple(map(str, made.problems)), "Invalid")
-    wanted = owned(made.made, stored)
+    wanted = owned(made.made, stored.content)
     found = view.get(key_of(wanted))
     if found is not None and found not in there:
         taken = f"{found.object.kind} {found.name} belongs to somebody else"
@@ -124,7 +124,7 @@ def _for_kueue(view: View, stored: Stored[Any], given: Deployment, there: tuple[
     if drawn.problems or made.problems:
         wrong = tuple(dict.fromkeys(map(str, (*drawn.problems, *made.problems))))
         return Seen(stored, (), (), there, _on_labels(view, given), wrong, "Invalid")
-    wanted = tuple(_marked(owned(each, stored)) for each in made.batches)
+    wanted = tuple(_marked(owned(each, stored.content)) for each in made.batches)
     others = {
         found.key
         for each in wanted

@@ -1,8 +1,8 @@
-"""PodCliques: as many pods as asked, gated until their gang knows them, replaced when templates change."""
+"""PodCliques: as many pods as asked, gated until their gang releases them, replaced when templates change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from closeknit.apis.closeknit_keys import START_IMAGE
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.grove_io_v1alpha1 import PodClique
-from closeknit.apis.grove_keys import BASE_POD_GANG, GATE, POD_CLIQUE, POD_GANG, POD_TEMPLATE_HASH
+from closeknit.apis.grove_keys import GATE, POD_CLIQUE, POD_TEMPLATE_HASH
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.controllers.grove import parts
-from closeknit.controllers.grove.statuses import breached, count, generation_of, selector_of, status_of
+from closeknit.controllers.grove.releasing import gates_of
+from closeknit.controllers.grove.statuses import breached, generation_of, selector_of, status_of
 from closeknit.controllers.runtime.comparing import digest, is_going
 from closeknit.controllers.runtime.controller import Controller
 from closeknit.controllers.runtime.objects import conditions, controller_of, owned
@@ -22,14 +23,14 @@ from closeknit.controllers.runtime.writes import (
     Create,
     Decision,
     Delete,
-    Patch,
     SetStatus,
     Tell,
     Write,
 )
 from closeknit.dialects.family import Condition, Object
+from closeknit.dialects.grove.instances import CliqueInstance
 from closeknit.dialects.grove.names import pod_name
-from closeknit.dialects.grove.owners import gang_key, set_of
+from closeknit.dialects.grove.owners import set_of
 from closeknit.dialects.grove.to_pods import pod_template, to_pod
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
@@ -47,7 +48,6 @@ class _Pod(NamedTuple):
     going: bool
     failed: bool
     gated: bool
-    gates: tuple[str, ...]
     scheduled: bool
     ready: bool
     template: str
@@ -59,30 +59,21 @@ class _Observed(NamedTuple):
     template: Object | None
     """What its pods should be made from; None where the set does not tell."""
     pods: tuple[_Pod, ...]
-    referred: frozenset[str]
-    """The pods that their gang knows."""
-    may_start: bool
-    """Whether the base gang is there, for one that is scaled from it."""
     taken: tuple[str, ...] = ()
     """Names of its pods that others have."""
 
 
 def observe(view: View, key: Key) -> _Observed:
-    """A PodClique, its pods and its gang."""
+    """A PodClique and its pods."""
     clique = view.get(key)
     if clique is None:
-        return _Observed(None, None, (), frozenset(), may_start=False)
-    labels = clique.content.metadata.labels
+        return _Observed(None, None, ())
     pods = tuple(_read(pod, clique) for pod in parts.pods_of_clique(view, key))
     there = {pod.key.name for pod in pods}
-    gang = gang_key(clique.namespace, labels.get(POD_GANG, ""))
-    base = labels.get(BASE_POD_GANG)
     return _Observed(
         clique,
         view.derive(template_of, key),
         pods,
-        view.derive(_referred, gang, key.name),
-        may_start=base is None or view.derive(is_scheduled, gang_key(clique.namespace, base)),
         taken=tuple(
             name
             for name in _names(clique)
@@ -100,35 +91,36 @@ def _names(clique: Stored[PodClique]) -> list[str]:
 
 def template_of(view: View, key: Key) -> Object | None:
     """What the pods of a PodClique are made from; None where its set has no place for it."""
-    clique = view.get(key)
-    place = parts.place_of(clique) if clique is not None else None
+    clique: PodClique | None = view.content(key)
+    place = parts.place_of(key.namespace, clique.metadata) if clique is not None else None
     if clique is None or place is None:
         return None
-    instance = view.derive(parts.instances_by_name, *place).get(clique.name)
+    instances = view.derive(parts.instances_by_name, *place)
+    instance = instances.get(key.name)
     made = view.derive(parts.as_scaled, *place)
-    given = clique.content.spec.pod_spec
+    given = clique.spec.pod_spec
     if instance is None or made is None or given is None:
         return None
     # The set may have moved on to another template, which is not this clique's turn yet.
     instance = replace(instance, clique=replace(instance.clique, pod_spec=given))
-    template = _in_order(pod_template(made, instance), clique, view)
+    template = _in_order(pod_template(made, instance), clique.spec.starts_after, instances, view)
     labels = {**template["metadata"]["labels"], POD_TEMPLATE_HASH: digest(given)}
     return {**template, "metadata": {**template["metadata"], "labels": labels}}
 
 
-def _in_order(template: Object, clique: Stored[PodClique], view: View) -> Object:
+def _in_order(
+    template: Object, starts_after: Sequence[str], others: Mapping[str, CliqueInstance], view: View
+) -> Object:
     """The template of pods that start after those of other cliques, with what sees to it.
 
     All pods of a gang are scheduled together, so no gate can do it: an init container waits where the
     configuration names an image for it, and the kubelet's stand-in goes by the annotation.
     """
-    place = parts.place_of(clique)
-    if not clique.content.spec.starts_after or place is None:
+    if not starts_after:
         return template
-    others = view.derive(parts.instances_by_name, *place)
     earlier = [
         Earlier(tuple(pod_name(name, index) for index in range(max(own.replicas, own.least))), own.least)
-        for name in clique.content.spec.starts_after
+        for name in starts_after
         if name in others
         for own in (others[name].clique,)
     ]
@@ -149,37 +141,15 @@ def _start_image(view: View) -> str:
     return next(filter(None, found), "")
 
 
-def _referred(view: View, gang: Key, group: str) -> frozenset[str]:
-    """The pods of one group that a PodGang refers to."""
-    stored = view.get(gang)
-    groups = stored.content.spec.podgroups if stored is not None else ()
-    return frozenset(one.name for each in groups if each.name == group for one in each.pod_references)
-
-
-def is_scheduled(view: View, gang: Key) -> bool:
-    """Whether every group of a PodGang has as many pods with a node as it needs."""
-    stored = view.get(gang)
-    return stored is not None and all(
-        view.derive(_scheduled, parts.clique_key(gang.namespace, group.name)) >= group.min_replicas
-        for group in stored.content.spec.podgroups
-    )
-
-
-def _scheduled(view: View, clique: Key) -> int:
-    return count(view.get(clique), "scheduledReplicas")
-
-
 def _read(pod: Stored[Pod], clique: Stored[PodClique]) -> _Pod:
     content = pod.content
-    gates = tuple(gate.name for gate in content.spec.scheduling_gates)
     return _Pod(
         pod.key,
         content.metadata.uid,
         own=controller_of(content.metadata) == clique.content.metadata.uid,
-        going=is_going(pod),
+        going=bool(content.metadata.deletion_timestamp),
         failed=content.status.phase == "Failed",
-        gated=GATE in gates,
-        gates=gates,
+        gated=bool(content.spec.scheduling_gates) and GATE in gates_of(pod),
         scheduled=bool(content.spec.node_name),
         ready=any(each.type == "Ready" and each.status == "True" for each in content.status.conditions),
         template=content.metadata.labels.get(POD_TEMPLATE_HASH, ""),
@@ -187,7 +157,7 @@ def _read(pod: Stored[Pod], clique: Stored[PodClique]) -> _Pod:
 
 
 def decide(observed: _Observed, now: datetime) -> Decision:
-    """Make, replace and release pods, and tell how many there are."""
+    """Make and replace pods, and tell how many there are."""
     clique = observed.clique
     if clique is None or is_going(clique):
         return NOTHING
@@ -196,10 +166,9 @@ def decide(observed: _Observed, now: datetime) -> Decision:
     return Decision(
         (
             *_creations(observed, clique, names),
-            *_releases(observed),
             *_deletions(observed, set(names), len(names)),
             *(_taken(clique, name) for name in observed.taken),
-            SetStatus(clique.key, _status(observed, clique, least, now)),
+            SetStatus(clique.key, _status(observed, clique, least, now), can_wait=True),
         )
     )
 
@@ -210,21 +179,12 @@ def _creations(observed: _Observed, clique: Stored[PodClique], names: list[str])
     there = {*observed.taken, *(pod.key.name for pod in observed.pods)}
     for index, name in enumerate(names):
         if name not in there:
-            yield Create(owned(to_pod(observed.template, clique.name, index), clique))
+            yield Create(owned(to_pod(observed.template, clique.name, index), clique.content))
 
 
 def _taken(clique: Stored[PodClique], name: str) -> Write:
     said = f"A pod {name} that is not of this PodClique is in the way of its own. Delete or rename it."
     return Tell(clique.key, "PodNameTaken", said, warning=True, action="Create")
-
-
-def _releases(observed: _Observed) -> Iterator[Write]:
-    """Take the gate from pods that their gang knows; those of a scaled gang wait for the base gang."""
-    if observed.may_start:
-        for pod in observed.pods:
-            if pod.gated and pod.own and not pod.going and pod.key.name in observed.referred:
-                left = [{"name": name} for name in pod.gates if name != GATE]
-                yield Patch(pod.key, {"spec": {"schedulingGates": left or None}}, uid=pod.uid)
 
 
 def _deletions(observed: _Observed, names: set[str], wanted: int) -> Iterator[Write]:

@@ -1,4 +1,4 @@
-"""PodGangs: which pods belong to each, the PodGroup of KAI that schedules them, and how far they are."""
+"""PodGangs: which pods belong to each and may start, the PodGroup of KAI, and how far they are."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.apis.grove_keys import SCHEDULER_NAME, TOPOLOGY_NAME
 from closeknit.apis.kai_keys import SCHEDULER
 from closeknit.apis.kai_keys import TOPOLOGY as KAI_TOPOLOGY
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.controllers.grove import parts
+from closeknit.controllers.grove.releasing import Gated, gated, may_start, releases
 from closeknit.controllers.grove.statuses import count, generation_of, status_of
 from closeknit.controllers.runtime.comparing import is_going
 from closeknit.controllers.runtime.controller import Controller
@@ -44,6 +46,8 @@ class _Group(NamedTuple):
     """Whether all pods that were asked for exist."""
     scheduled: int
     ready: int
+    gated: tuple[Gated, ...] = ()
+    """Those of the pods that have the gate, as soon as they may start."""
 
 
 class _Observed(NamedTuple):
@@ -80,54 +84,56 @@ def _group(view: View, key: Key, least: int) -> _Group:
     asked = view.derive(parts.asked_replicas, key)
     if clique is None or asked is None:
         return _Group(key.name, least, (), complete=False, scheduled=0, ready=0)
-    pods = view.derive(_pods, key, clique.content.metadata.uid)
+    pods, waiting = view.derive(_pods, key, clique.content.metadata.uid)
     scheduled, ready = count(clique, "scheduledReplicas"), count(clique, "readyReplicas")
     complete = len(pods) >= max(asked, least)
-    return _Group(key.name, least, pods, complete, scheduled, ready)
+    released = waiting if waiting and may_start(view, clique.content, key.namespace) else ()
+    return _Group(key.name, least, pods, complete, scheduled, ready, released)
 
 
-def _pods(view: View, clique: Key, uid: str) -> tuple[str, ...]:
-    found = parts.pods_of_clique(view, clique)
-    return tuple(
-        sorted(pod.name for pod in found if controller_of(pod.content.metadata) == uid and not is_going(pod))
-    )
+def _pods(view: View, clique: Key, uid: str) -> tuple[tuple[str, ...], tuple[Gated, ...]]:
+    """The names of a PodClique's own pods, and those of them that have the gate."""
+    found = [
+        pod
+        for pod in parts.pods_of_clique(view, clique)
+        if controller_of(pod.content.metadata) == uid and not is_going(pod)
+    ]
+    return tuple(sorted(pod.name for pod in found)), tuple(gated(found))
 
 
 def _pod_group(view: View, key: Key) -> tuple[Object | None, tuple[Problem, ...]]:
     """The PodGroup of a gang whose pods KAI schedules, and why there is none."""
-    gang = view.get(key)
-    if gang is None or gang.content.metadata.labels.get(SCHEDULER_NAME, SCHEDULER) != SCHEDULER:
+    gang: PodGang | None = view.content(key)
+    if gang is None or gang.metadata.labels.get(SCHEDULER_NAME, SCHEDULER) != SCHEDULER:
         return None, ()
-    given = gang.content
     found: list[Problem] = []
-    owner = set_of(given.metadata)
-    whole = view.get(set_key(gang.namespace, owner)) if owner else None
+    owner = set_of(gang.metadata)
+    whole: PodCliqueSet | None = view.content(set_key(key.namespace, owner)) if owner else None
     if whole is not None:
-        queue = queue_of(whole.content, found)
+        queue = queue_of(whole, found)
     else:
-        queue = queue_named(given.metadata.labels, given.metadata.annotations)
+        queue = queue_named(gang.metadata.labels, gang.metadata.annotations)
     if found:
         return None, tuple(found)
-    annotations = given.metadata.annotations
+    annotations = gang.metadata.annotations
     name = annotations.get(TOPOLOGY_NAME) or annotations.get(KAI_TOPOLOGY, "")
     # What the server and this operator note on the gang itself is not for its PodGroup.
     plain = {key: text for key, text in annotations.items() if not key.startswith("closeknit.dev/applied")}
-    given = msgspec.structs.replace(
-        given, metadata=msgspec.structs.replace(given.metadata, annotations=plain)
-    )
+    given = msgspec.structs.replace(gang, metadata=msgspec.structs.replace(gang.metadata, annotations=plain))
     topology = view.derive(known).topologies.get(name)
     named = view.derive(kai_names).get(name, "")
-    return owned(to_pod_group(given, gang.namespace, queue, named=named, topology=topology), gang), ()
+    return owned(to_pod_group(given, key.namespace, queue, named=named, topology=topology), gang), ()
 
 
 def decide(observed: _Observed, now: datetime) -> Decision:
-    """Fill in the pods, keep the PodGroup, and tell the phase."""
+    """Fill in the pods, keep the PodGroup, release the pods that it refers to, and tell the phase."""
     gang = observed.gang
     if gang is None:
         return NOTHING
     done: list[Write] = []
+    references = _references(observed, gang)
     if observed.wanted is not None:
-        done.append(Apply(parts.with_references(observed.wanted, _references(observed, gang))))
+        done.append(Apply(parts.with_references(observed.wanted, references)))
     if observed.pod_group is not None:
         done.append(Apply(observed.pod_group, _KEPT))
     done.extend(
@@ -135,7 +141,9 @@ def decide(observed: _Observed, now: datetime) -> Decision:
         for each in observed.problems
     )
     if observed.wanted is not None:
-        done.append(SetStatus(gang.key, _status(observed, gang, now)))
+        # Writes of another type wait for those before them, so nothing is scheduled before its gang is there.
+        done.extend(write for group in observed.groups if references for write in releases(group.gated))
+        done.append(SetStatus(gang.key, _status(observed, gang, now), can_wait=True))
     return Decision(tuple(done))
 
 

@@ -57,10 +57,9 @@ class _Observed(NamedTuple):
 def observe(view: View, key: Key) -> _Observed:
     """A scaling group, and the PodCliques that it has and should have."""
     group = view.get(key)
-    place = parts.place_of(group) if group is not None else None
+    place = parts.place_of(key.namespace, group.content.metadata) if group is not None else None
     if group is None or place is None:
         return _Observed(group, known=False, replicas=(), others=(), held=False, delay=timedelta())
-    pod_clique_set = view.get(place[0])
     bodies, template = view.derive(_wanted, key)
     by_name = {each.name: each for each in parts.cliques_of_group(view, key)}
     replicas = tuple(
@@ -72,14 +71,20 @@ def observe(view: View, key: Key) -> _Observed:
         replicas,
         tuple(by_name.values()),
         held=group.content.metadata.annotations.get(TEMPLATE) != template,
-        delay=termination_delay(pod_clique_set) if pod_clique_set is not None else timedelta.max,
+        delay=view.derive(_delay, place[0]),
     )
+
+
+def _delay(view: View, key: Key) -> timedelta:
+    """How long fewer replicas may be ready than must be, as the set says."""
+    pod_clique_set = view.get(key)
+    return termination_delay(pod_clique_set) if pod_clique_set is not None else timedelta.max
 
 
 def _wanted(view: View, key: Key) -> tuple[tuple[tuple[Object, ...], ...], str]:
     """The PodCliques that a scaling group should have, by replica, and the digest of their templates."""
-    group = view.get(key)
-    place = parts.place_of(group) if group is not None else None
+    group: PodCliqueScalingGroup | None = view.content(key)
+    place = parts.place_of(key.namespace, group.metadata) if group is not None else None
     made = view.derive(parts.as_scaled, *place) if place is not None else None
     if group is None or place is None or made is None:
         return (), ""
@@ -87,7 +92,7 @@ def _wanted(view: View, key: Key) -> tuple[tuple[tuple[Object, ...], ...], str]:
     template = ""
     for instance in view.derive(parts.instances_by_name, *place).values():
         scaled = instance.scaled
-        if scaled is not None and scaled.name == group.name:
+        if scaled is not None and scaled.name == key.name:
             found.setdefault(scaled.index, []).append(owned(to_clique(made, instance), group))
             template = template_digest(scaled.group)
     return tuple(tuple(found[index]) for index in sorted(found)), template
@@ -117,7 +122,7 @@ def decide(observed: _Observed, now: datetime) -> Decision:
         ),
         *writes(kept, group, held=observed.held),
         *_told(group),
-        SetStatus(group.key, status),
+        SetStatus(group.key, status, can_wait=True),
     )
     return Decision(done, again_at)
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from closeknit.apis.core_v1 import Pod, Service
-from closeknit.apis.grove_io_v1alpha1 import PodClique, PodCliqueScalingGroup
+from closeknit.apis.grove_io_v1alpha1 import PodClique, PodCliqueScalingGroup, PodCliqueSet
 from closeknit.apis.grove_keys import MANAGED_BY, OPERATOR, POD_CLIQUE, REPLICA_INDEX, SCALING_GROUP
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
-from closeknit.controllers.runtime.comparing import is_going
 from closeknit.dialects.family import Object
 from closeknit.dialects.grove.blueprint import Blueprint, Drawn, blueprint_of
 from closeknit.dialects.grove.instances import CliqueInstance, instances_of
@@ -52,14 +51,15 @@ def _labelled(label: str, group: str, kind: str, stored: Stored[Any]) -> Iterato
 
 
 INDEXES = (
-    Index(_CLIQUES, PodClique, _set_of),
-    Index(_GROUPS, PodCliqueScalingGroup, _set_of),
-    Index(_SERVICES, Service, _set_of),
-    Index(_PODS, Pod, lambda pod: _labelled(POD_CLIQUE, "grove.io", "PodClique", pod)),
+    Index(_CLIQUES, PodClique, _set_of, of_metadata=True),
+    Index(_GROUPS, PodCliqueScalingGroup, _set_of, of_metadata=True),
+    Index(_SERVICES, Service, _set_of, of_metadata=True),
+    Index(_PODS, Pod, lambda pod: _labelled(POD_CLIQUE, "grove.io", "PodClique", pod), of_metadata=True),
     Index(
         _MEMBERS,
         PodClique,
         lambda clique: _labelled(SCALING_GROUP, "grove.io", "PodCliqueScalingGroup", clique),
+        of_metadata=True,
     ),
 )
 """Parts are found by their labels: an owner may be gone, or may have been taken off."""
@@ -105,11 +105,10 @@ def group_key(namespace: str, name: str) -> Key:
     return Key("grove.io", "PodCliqueScalingGroup", namespace, name)
 
 
-def place_of(stored: Stored[Any]) -> tuple[Key, int] | None:
+def place_of(namespace: str, metadata: ObjectMeta) -> tuple[Key, int] | None:
     """The set that a part was made for, and the number of its replica; None where its labels do not tell."""
-    metadata: ObjectMeta = stored.content.metadata
     name, index = set_of(metadata), metadata.labels.get(REPLICA_INDEX, "")
-    return (set_key(stored.namespace, name), int(index)) if name and index.isdecimal() else None
+    return (set_key(namespace, name), int(index)) if name and index.isdecimal() else None
 
 
 # ------------------------------------------------------------------------------------- what should be
@@ -117,16 +116,18 @@ def place_of(stored: Stored[Any]) -> tuple[Key, int] | None:
 
 def drawn_of(view: View, key: Key) -> Drawn:
     """The blueprint of a set and its problems; neither where it is gone or going: nothing is made for it."""
-    stored = view.get(key)
-    return view.derive(blueprint_of, key) if stored is not None and not is_going(stored) else Drawn(None)
+    given: PodCliqueSet | None = view.content(key)
+    if given is None or given.metadata.deletion_timestamp:
+        return Drawn(None)
+    return view.derive(blueprint_of, key)
 
 
 def asked_replicas(view: View, key: Key) -> int | None:
     """How many replicas a part is scaled to; None where there is no such part."""
-    stored = view.get(key)
-    if stored is None or is_going(stored):
+    given: PodClique | PodCliqueScalingGroup | None = view.content(key)
+    if given is None or given.metadata.deletion_timestamp:
         return None
-    replicas = stored.content.spec.replicas
+    replicas = given.spec.replicas
     return 1 if replicas is None else int(replicas)
 
 

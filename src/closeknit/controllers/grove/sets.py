@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -65,48 +65,75 @@ class _Observed(NamedTuple):
 def observe(view: View, key: Key) -> _Observed:
     """A set, the parts that it should have, and those that there are."""
     whole = view.get(key)
-    everything: dict[Key, Stored[Any]] = {
-        each.key: each
-        for found in (
-            parts.services_of_set,
-            parts.gangs_of_set,
-            parts.groups_of_set,
-            parts.cliques_of_set,
-        )
-        for each in found(view, key)
-    }
+    made = view.derive(_made, key)
     if whole is None or is_going(whole):
-        return _Observed(whole, Drawn(None), None, (), (), tuple(everything.values()))
+        return _Observed(whole, Drawn(None), None, (), (), _stored(view, made))
     drawn = view.derive(parts.drawn_of, key)
     topology = view.derive(_topology_of, key)
     if drawn.blueprint is None:
         return _Observed(whole, drawn, topology, (), (), ())
     uid = whole.content.metadata.uid
     bodies = view.derive(_wanted, key)
+    known = {each.key for each in made}
     replicas = tuple(
-        _Replica(tuple(part(body, everything.get(_key(body))) for body in within), service)
+        _Replica(tuple(part(body, _found(view, _key(body), known)) for body in within), service)
         for within, service in bodies
     )
     gangs = view.derive(parts.gangs_by_name, key)
-    made = (body for within, service in bodies for body in (*within, service))
-    wanted = {*map(_key, made), *map(_key, gangs.values())}
-    owners = {uid, *(each.content.metadata.uid for each in everything.values() if each.key in wanted)}
+    own = (body for within, service in bodies for body in (*within, service))
+    wanted = {*map(_key, own), *map(_key, gangs.values())}
+    owners = {uid, *(each.uid for each in made if each.key in wanted)}
     return _Observed(
         whole,
         drawn,
         topology,
         replicas,
-        tuple(body for body in gangs.values() if _key(body) not in everything),
-        tuple(each for each in everything.values() if not _belongs(each, uid, wanted, owners)),
+        tuple(body for body in gangs.values() if _key(body) not in known),
+        _stored(view, (each for each in made if not _belongs(each, uid, wanted, owners))),
     )
 
 
-def _belongs(each: Stored[Any], uid: str, wanted: set[Key], owners: set[str]) -> bool:
+class _Made(NamedTuple):
+    """A part that was made for a set, whatever its status is: most of them speak to the set by others."""
+
+    key: Key
+    uid: str
+    owner: str
+    """The uid of the object that controls it."""
+    scaled: bool
+    """Whether it is a PodClique of a scaling group."""
+
+
+def _made(view: View, key: Key) -> tuple[_Made, ...]:
+    """All parts that were made for a set of this name."""
+    every = (parts.services_of_set, parts.gangs_of_set, parts.groups_of_set, parts.cliques_of_set)
+    return tuple(
+        _Made(
+            each.key,
+            each.content.metadata.uid,
+            controller_of(each.content.metadata),
+            each.shape is PodClique and SCALING_GROUP in each.content.metadata.labels,
+        )
+        for found in every
+        for each in found(view, key)
+    )
+
+
+def _found(view: View, key: Key, made: Collection[Key]) -> Stored[Any] | None:
+    """A part of this key, where it was made for the set."""
+    return view.get(key) if key in made else None
+
+
+def _stored(view: View, made: Iterable[_Made]) -> tuple[Stored[Any], ...]:
+    found = (view.get(each.key) for each in made)
+    return tuple(each for each in found if each is not None)
+
+
+def _belongs(each: _Made, uid: str, wanted: set[Key], owners: set[str]) -> bool:
     """Whether a part is wanted and the set controls it; cliques of a scaling group are for that to judge."""
-    owner = controller_of(each.content.metadata)
-    if each.shape is PodClique and SCALING_GROUP in each.content.metadata.labels:
-        return owner in owners
-    return each.key in wanted and owner == uid
+    if each.scaled:
+        return each.owner in owners
+    return each.key in wanted and each.owner == uid
 
 
 def _wanted(view: View, key: Key) -> tuple[tuple[tuple[Object, ...], Object], ...]:
@@ -141,8 +168,8 @@ def _service(made: Blueprint, replica: int) -> Object:
 
 
 def _topology_of(view: View, key: Key) -> Condition | None:
-    whole = view.get(key)
-    return topology_levels(whole.content, view.derive(known)) if whole is not None else None
+    given: PodCliqueSet | None = view.content(key)
+    return topology_levels(given, view.derive(known)) if given is not None else None
 
 
 def _key(body: Object) -> Key:
@@ -171,11 +198,11 @@ def decide(observed: _Observed, now: datetime) -> Decision:
     made: tuple[Write, ...] = (
         *deleted(observed.others),
         *(write for i in ended for write in _end(observed.replicas[i], whole)),
-        *(Apply(owned(each.service, whole)) for each in observed.replicas),
+        *(Apply(owned(each.service, whole.content)) for each in observed.replicas),
         *writes(kept, whole),
         *(Apply(body) for body in observed.gangs),
         *_told(observed, whole),
-        SetStatus(whole.key, _status(observed, whole, now)),
+        SetStatus(whole.key, _status(observed, whole, now), can_wait=True),
     )
     return Decision(made, again_at)
 

@@ -60,7 +60,7 @@ def made_for(topology: Object, binding: Stored[Any]) -> Object:
     """KAI's Topology as the operator writes it: marked, and going when its binding does."""
     metadata = topology["metadata"]
     labels = {**metadata.get("labels", {}), MANAGED_BY: OPERATOR}
-    return owned({**topology, "metadata": {**metadata, "labels": labels}}, binding)
+    return owned({**topology, "metadata": {**metadata, "labels": labels}}, binding.content)
 
 
 def decide(observed: _Observed, now: datetime) -> Decision:

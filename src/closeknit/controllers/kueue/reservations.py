@@ -47,7 +47,7 @@ def _workload_named(pod: Stored[core_v1.Pod]) -> Iterator[Key]:
         yield kueue_key("Workload", name, pod.namespace)
 
 
-INDEXES = (Index(BY_WORKLOAD, core_v1.Pod, _workload_named),)
+INDEXES = (Index(BY_WORKLOAD, core_v1.Pod, _workload_named, of_metadata=True),)
 """Pods by the Workload that they are marked as part of."""
 
 

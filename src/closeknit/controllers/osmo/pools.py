@@ -70,7 +70,7 @@ def observe(view: View, key: Key) -> Seen | None:
 def _with_owners(made: Object, pool: Stored[Pool], view: View) -> Object:
     """The object with its pool as owner; the queue that pools share belongs to all of them."""
     if made["kind"] == "Topology" or "parentQueue" in made["spec"]:
-        return owned(made, pool)
+        return owned(made, pool.content)
     owners = [
         {
             "apiVersion": each.object.api_version,

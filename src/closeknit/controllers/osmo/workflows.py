@@ -171,8 +171,8 @@ def _objects(seen: Seen, group: TaskGroup, reached: GroupState) -> tuple[Object,
     ]
     pods = zip(group.tasks, to_pods(group, seen.workflow, open_tasks), strict=True)
     return (
-        owned(to_pod_group(group, seen.workflow, without), seen.stored),
-        [owned(pod, seen.stored) for task, pod in pods if task.given.name in open_tasks],
+        owned(to_pod_group(group, seen.workflow, without), seen.stored.content),
+        [owned(pod, seen.stored.content) for task, pod in pods if task.given.name in open_tasks],
     )
 
 

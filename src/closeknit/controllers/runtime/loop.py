@@ -15,7 +15,7 @@ from closeknit.controllers.runtime.concerns import Concerns
 from closeknit.controllers.runtime.controller import Controller, Item, Operator
 from closeknit.controllers.runtime.queue import WorkQueue
 from closeknit.controllers.runtime.state import ControllerState
-from closeknit.controllers.runtime.writer import Writer
+from closeknit.controllers.runtime.writer import Version, Writer
 from closeknit.controllers.runtime.writes import Decision, SetStatus, Tell, Write
 from closeknit.dialects.family import Family
 from closeknit.dialects.lone_pods import SCHEDULERS
@@ -29,7 +29,9 @@ from closeknit.live.following import Following, Listening, kinds_read
 from closeknit.live.log import Log
 
 _SEEN_WITHIN = 5.0
-"""Seconds after which an object is looked at again although its own writes were not seen."""
+"""Seconds after which an object is looked at again although its own writes were not seen.
+
+They are the event loop's: with another clock, each of thousands of writes would need two tasks more."""
 _FAREWELL = 5.0
 """Seconds for writes and events that are under way at the end."""
 _TURN = 50
@@ -84,6 +86,8 @@ class ControllerLoop:
         self._told: dict[Item, tuple[Tell, ...]] = {}
         self._settled: dict[Item, tuple[object, float | None]] = {}
         """Of those whose last decision was carried out: what was observed, and when to look again."""
+        self._put_off: set[Item] = set()
+        """Those whose status was not written yet, because other writes come first."""
         self._writing: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._listening: Listening | None = None
@@ -235,6 +239,8 @@ class ControllerLoop:
     def _decided(self, item: Item) -> tuple[str, Coroutine[Any, Any, None] | None]:
         """How a look ended, and what remains to be done."""
         controller, key = item
+        may_wait = item not in self._put_off
+        self._put_off.discard(item)
         try:
             observed = self.state.view.derive(controller.observe, key)
             settled, again = self._settled.pop(item, (None, None))
@@ -252,9 +258,9 @@ class ControllerLoop:
         wanted = frozenset(write.key for write in decision.writes if not isinstance(write, Tell))
         self._concerns.note(item, wanted - {item.key})
         self._tell(item, decision)
-        needed = list(_needed(found))
+        needed = [pair for pair in _needed(found) if self._writer.can_send(pair[0])]
         if needed:
-            return "writing", self._carry_out(item, decision, needed)
+            return "writing", self._carry_out(item, decision, needed, may_wait=may_wait)
         self._done(item, observed, self._again(decision))
         return "settled", None
 
@@ -283,22 +289,38 @@ class ControllerLoop:
     # -------------------------------------------------------------------------------------- writing
 
     async def _carry_out(
-        self, item: Item, decision: Decision, needed: Iterable[tuple[Write, Entry | None]]
+        self,
+        item: Item,
+        decision: Decision,
+        needed: Iterable[tuple[Write, Entry | None]],
+        *,
+        may_wait: bool,
     ) -> None:
-        """Send writes, wait until they are seen, and let the object be looked at again."""
+        """Send writes, wait until they are seen, and let the object be looked at again.
+
+        ``may_wait``: whether a status that can wait is left to the next look where other writes were sent.
+        """
         assert self._listening is not None
-        seen: list[Callable[[], Awaitable[None]]] = []
+        seen: list[Version | Callable[[], Awaitable[None]]] = []
         errors: list[ApiError] = []
         for kind, together in groupby(needed, key=lambda pair: type(pair[0])):
             if errors and kind is not SetStatus:
                 continue
-            sent = (self._writer.send(item, write, entry, self._listening) for write, entry in together)
-            for answer in await asyncio.gather(*sent):
+            chosen = list(together)
+            if may_wait and seen and not errors and any(_can_wait(write) for write, _ in chosen):
+                chosen = [pair for pair in chosen if not _can_wait(pair[0])]
+                self._put_off.add(item)
+                self._queue.add(item, self._clock.monotonic())
+            sent = [self._writer.send(item, write, entry) for write, entry in chosen]
+            for answer in await asyncio.gather(*sent) if len(sent) > 1 else [await each for each in sent]:
                 if isinstance(answer, ApiError):
                     errors.append(answer)
                 elif answer is not None:
                     seen.append(answer)
-        if seen and not await self._within(_SEEN_WITHIN, _all(seen)):
+        try:
+            async with asyncio.timeout(_SEEN_WITHIN):
+                await _until_seen(seen, self._listening)
+        except TimeoutError:
             self._log.warning("own writes not seen", controller=item.controller.name, object=str(item.key))
         if errors:
             at_least = max(float(each.retry_after or 0) for each in errors)
@@ -306,6 +328,21 @@ class ControllerLoop:
         else:
             self._queue.done(item, self._clock.monotonic(), self._again(decision))
         self._wake.set()
+
+
+async def _until_seen(
+    writes: Iterable[Version | Callable[[], Awaitable[None]]], listening: Listening
+) -> None:
+    """Return when all of some writes are seen; of each kind the last one is, since it is seen last."""
+    last: dict[tuple[str, str], str] = {}
+    for each in writes:
+        if isinstance(each, Version):
+            of = each.group, each.kind
+            last[of] = max(last.get(of, "0"), each.resource_version, key=int)
+        else:
+            await each()
+    for (group, kind), version in last.items():
+        await listening.reached(group, kind, version)
 
 
 def _needed(found: Iterable[tuple[Write, Entry | None]]) -> Iterator[tuple[Write, Entry | None]]:
@@ -319,6 +356,5 @@ def _needed(found: Iterable[tuple[Write, Entry | None]]) -> Iterator[tuple[Write
             yield write, entry
 
 
-async def _all(work: Iterable[Callable[[], Awaitable[None]]]) -> None:
-    for each in work:
-        await each()
+def _can_wait(write: Write) -> bool:
+    return isinstance(write, SetStatus) and write.can_wait

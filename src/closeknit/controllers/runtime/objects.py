@@ -17,24 +17,30 @@ from closeknit.dialects.wire.kinds import Kind
 from closeknit.kube.clock import timestamp
 
 
-def owned(body: Mapping[str, Any], owner: Stored[Any]) -> dict[str, Any]:
+def owned(body: Mapping[str, Any], owner: KubernetesObject) -> dict[str, Any]:
     """The object with an owner that controls it, and with which it goes."""
-    found = owner_references(
-        owner.object.api_version, owner.object.kind, owner.name, owner.content.metadata.uid
-    )
+    found = owner_references(owner.api_version, owner.kind, owner.metadata.name, owner.metadata.uid)
     return {**body, "metadata": {**body["metadata"], **found}}
 
 
 def controller_of(metadata: ObjectMeta) -> str:
     """The uid of the object that controls another; empty where none does."""
-    return next((each.uid for each in metadata.owner_references if each.controller), "")
+    for each in metadata.owner_references:
+        if each.controller:
+            return each.uid
+    return ""
 
 
 def owner_indexes(kinds: Iterable[Kind]) -> list[Index]:
     """How the objects of some kinds are found by the uid of the object that controls them."""
     shapes = dict.fromkeys(kind.shape for kind in kinds)
     return [
-        Index(_owner_index(shape), shape, lambda stored: [controller_of(stored.content.metadata)])
+        Index(
+            _owner_index(shape),
+            shape,
+            lambda stored: [controller_of(stored.content.metadata)],
+            of_metadata=True,
+        )
         for shape in shapes
     ]
 

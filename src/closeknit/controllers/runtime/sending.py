@@ -31,8 +31,8 @@ async def send(
             written = await api.patch(resource, key.name, patch, namespace=key.namespace, into=Written)
             return written.resource_version
         case Create(body):
-            made = await api.create(resource, body, field_manager=manager)
-            return str((made.get("metadata") or {}).get("resourceVersion") or "")
+            made = await api.create(resource, body, field_manager=manager, into=Written)
+            return made.resource_version
         case Patch(key, body, subresource, uid, version):
             known = {"uid": uid, "resourceVersion": version}
             guards = {field: value for field, value in known.items() if value}

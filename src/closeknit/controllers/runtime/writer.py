@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import NamedTuple
 
 from closeknit.controllers.metrics import Metrics
 from closeknit.controllers.runtime import sending
@@ -23,13 +24,21 @@ from closeknit.kube.errors import (
 )
 from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
-from closeknit.live.following import Following, Listening
+from closeknit.live.following import Following
 from closeknit.live.log import Log
 
 _REFUSED = (BadRequestError, ForbiddenError, InvalidObjectError)
 """The server will not take this write, so somebody should know."""
 _UNSURPRISING = (AlreadyExistsError, ConflictError)
 """Something changed that was not seen yet."""
+
+
+class Version(NamedTuple):
+    """The version of an object that a write was answered with."""
+
+    group: str
+    kind: str
+    resource_version: str
 
 
 class Writer:
@@ -62,19 +71,23 @@ class Writer:
         self._unserved -= served
         return bool(served)
 
+    def can_send(self, write: Write) -> bool:
+        """Whether the server knows the kind that a write is about; ``newly_served`` says when it does."""
+        kind = (write.key.group, write.key.kind)
+        if kind in self._following.resources:
+            return True
+        if kind not in self._unserved:
+            self._unserved.add(kind)
+            self._log.warning("not served", kind=kind[1], group=kind[0])
+        return False
+
     async def send(
-        self, item: Item, write: Write, entry: Entry | None, listening: Listening
-    ) -> Callable[[], Awaitable[None]] | ApiError | None:
-        """Send one write; how to wait until it is seen, where that can be said, or what went wrong."""
+        self, item: Item, write: Write, entry: Entry | None
+    ) -> Version | Callable[[], Awaitable[None]] | ApiError | None:
+        """Send a write that can be sent; what to wait for until it is seen, or what went wrong."""
         key = write.key
         manager = f"closeknit-{item.controller.manager or item.controller.name}"
-        resource = self._following.resources.get((key.group, key.kind))
-        if resource is None:
-            # Everything is looked at again when it is served.
-            if (key.group, key.kind) not in self._unserved:
-                self._unserved.add((key.group, key.kind))
-                self._log.warning("not served", kind=key.kind, group=key.group)
-            return None
+        resource = self._following.resources[key.group, key.kind]
         try:
             async with self._free:
                 version = await sending.send(self._api, resource, write, entry, manager)
@@ -84,7 +97,7 @@ class Writer:
         self._metrics.wrote(item.controller.name, type(write).__name__, "written")
         if isinstance(write, Delete | Evict):
             return partial(self._state.leaving, key, write.uid)
-        return partial(listening.reached, key.group, key.kind, version) if version else None
+        return Version(key.group, key.kind, version) if version else None
 
     def tell(self, told: Tell) -> None:
         """Record an event, and say the same in the log."""

@@ -61,6 +61,9 @@ class SetStatus:
 
     key: Key
     fields: Mapping[str, Any]
+    can_wait: bool = False
+    """Whether it only counts what there is. It is then written when other writes of its decision were seen,
+    which it counts as well; it is put off once at most, and not where one of them failed."""
 
 
 @dataclass(frozen=True, slots=True)

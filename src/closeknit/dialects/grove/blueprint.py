@@ -98,15 +98,9 @@ class Drawn:
 
 def blueprint_of(view: View, key: Key) -> Drawn:
     """The blueprint of a PodCliqueSet in the store."""
-    stored = view.get(key)
-    assert stored is not None
-    return blueprint(
-        stored.content,
-        stored.namespace,
-        view.derive(known),
-        lenient=view.lenient,
-        judging=view.judging,
-    )
+    given: wire.PodCliqueSet | None = view.content(key)
+    assert given is not None
+    return blueprint(given, key.namespace, view.derive(known), lenient=view.lenient, judging=view.judging)
 
 
 def blueprint(

@@ -92,9 +92,9 @@ def _gang_owners(gang: Stored[PodGang]) -> Iterator[Key]:
 
 _PODS, _POD_GROUPS, _GANGS = "grove-pods", "grove-pod-groups", "grove-gangs"
 INDEXES = (
-    Index(_PODS, Pod, _pod_owners),
-    Index(_POD_GROUPS, PodGroup, _pod_group_owners),
-    Index(_GANGS, PodGang, _gang_owners),
+    Index(_PODS, Pod, _pod_owners, of_metadata=True),
+    Index(_POD_GROUPS, PodGroup, _pod_group_owners, of_metadata=True),
+    Index(_GANGS, PodGang, _gang_owners, of_metadata=True),
 )
 """Pods by the key of their set, their gang and their PodGroup; PodGroups and PodGangs by that of a set."""
 

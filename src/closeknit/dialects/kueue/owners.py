@@ -303,7 +303,7 @@ def queued_key(kind: str, namespace: str, name: str) -> Key:
 
 
 INDEXES = (
-    Index(_BY_LABELS, core_v1.Pod, _labelling),
+    Index(_BY_LABELS, core_v1.Pod, _labelling, of_metadata=True),
     Index(_BY_OWNER, wire.Workload, _workload_values),
     Index(_BY_REPLACED, wire.Workload, _replaced),
     *(Index(_BY_WORKLOAD, shape, _naming) for shape in (Job, JobSet, core_v1.Pod)),

@@ -22,6 +22,8 @@ class Index:
     shape: type[Any]
     values: Callable[[Stored[Any]], Iterable[Hashable]]
     """Pure: depends on the object alone."""
+    of_metadata: bool = False
+    """Whether they depend on its metadata alone, and so need not be asked for where that stays the same."""
 
 
 class Store:
@@ -42,26 +44,32 @@ class Store:
         """Add an object, or replace the one of its key in its place."""
         key, shape = entry.key, entry.shape
         before = self._entries.get(key)
-        if before is not None and before == entry:
-            return []
         changes: list[Change] = [("key", key), ("shape", shape)]
         if before is None:
-            changes.append(("exists", key))
-        elif (before.shape, type(before)) != (shape, type(entry)):
+            changes += (("content", key), ("exists", key))
+        elif before.shape is not shape or before.__class__ is not entry.__class__:
             changes += self.remove(key)
+            before = None
+        elif isinstance(before, Stored) and isinstance(entry, Stored) and before.content != entry.content:
+            changes.append(("content", key))
+        elif before == entry:
+            return []
         self._entries[key] = entry
         if isinstance(entry, Unreadable):
             self._unreadable.setdefault(shape, {})[key] = entry
             return changes
         self._by_shape.setdefault(shape, {})[key] = entry
-        for index in self._indexes.get(shape, ()):
-            values = tuple(index.values(entry))
-            if self._values[index.name].get(key, ()) != values:
-                self._take_out(index, key, changes)
-                self._values[index.name][key] = values
-            for value in values:
-                self._found[index.name].setdefault(value, {})[key] = entry
-                changes.append((index.name, value))
+        if indexes := self._indexes.get(shape):
+            known = isinstance(before, Stored) and before.content.metadata == entry.content.metadata
+            for index in indexes:
+                name = index.name
+                values = self._values[name].get(key, ())
+                if not (known and index.of_metadata) and (now := tuple(index.values(entry))) != values:
+                    self._take_out(index, key, changes)
+                    self._values[name][key] = values = now
+                for value in values:
+                    self._found[name].setdefault(value, {})[key] = entry
+                    changes.append((name, value))
         return changes
 
     def remove(self, key: Key) -> list[Change]:
@@ -69,7 +77,12 @@ class Store:
         entry = self._entries.pop(key, None)
         if entry is None:
             return []
-        changes: list[Change] = [("key", key), ("exists", key), ("shape", entry.shape)]
+        changes: list[Change] = [
+            ("key", key),
+            ("content", key),
+            ("exists", key),
+            ("shape", entry.shape),
+        ]
         if isinstance(entry, Unreadable):
             del self._unreadable[entry.shape][key]
             return changes

@@ -56,6 +56,11 @@ class _Dependents:
     def __len__(self) -> int:
         return len(self._by_source)
 
+    def among(self, changes: Iterable[Change]) -> list[Change]:
+        """The changes of something on which results depend."""
+        by_source = self._by_source
+        return [each for each in changes if each in by_source]
+
     def of(self, source: _Source) -> Collection[_Name]:
         found = self._by_source.get(source)
         return () if found is None else found if isinstance(found, set) else (found,)
@@ -154,17 +159,17 @@ class View:
             return
         self._revision += 1
         pending: list[_Name] = []
-        for change in changes:
-            # What nobody has asked yet is asked of the store as it is then.
-            if dependents := self._dependents.of(change):
-                self._changed[change] = self._revision
-                pending.extend(dependents)
+        # What nobody has asked yet is asked of the store as it is then.
+        for change in self._dependents.among(changes):
+            self._changed[change] = self._revision
+            pending.extend(self._dependents.of(change))
         touched: dict[_Name, None] = {}
         while pending:
-            touched[name := pending.pop()] = None
-            result = self._results[name]
+            result = self._results[name := pending.pop()]
             # What was made of an object that is gone is found by way of results that are stale already, too.
+            # Of the others, these were looked at when they became stale.
             if not result.stale or (gone is not None and gone in name[1:]):
+                touched[name] = None
                 result.stale = True
                 self._stale.setdefault(name[0], {})[name] = None
                 pending.extend(self._dependents.of(name))
@@ -182,6 +187,16 @@ class View:
         """The object of this key, be it readable or not."""
         self._ask(("key", key))
         return self._store.get(key)
+
+    def content(self, key: Key) -> Any | None:
+        """The content of the object of this key, if it can be read.
+
+        Who asks for no more depends neither on what only ``written`` says, such as the status of an object
+        whose wire type has none, nor on what a server counts.
+        """
+        self._ask(("content", key))
+        found = self._store.get(key)
+        return found.content if isinstance(found, Stored) else None
 
     def has(self, key: Key) -> bool:
         """Whether there is such an object, be it readable or not."""

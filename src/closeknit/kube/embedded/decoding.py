@@ -61,9 +61,9 @@ def read(
     for name, item in settled.items():
         sent = obj.get(name)
         # Compared as JSON as well, for which true is not 1.
-        if sent is not item and sent == item and _encode(sent) == _encode(item):
+        if sent is not item and name != "metadata" and sent == item and _encode(sent) == _encode(item):
             obj[name] = item
-    # Fields of the metadata are written into it before it is stored.
+    # Fields of the metadata are written into it before it is stored, so it is shared field by field.
     meta = obj["metadata"] = dict(obj["metadata"])
     found = Findings(canonical=kind.builtin)
     settle(kind.schemas[version], obj, "", found, settled)

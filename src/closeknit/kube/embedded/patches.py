@@ -13,15 +13,17 @@ MAX_OPERATIONS: Final = 10_000
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7396."""
-    if not isinstance(patch, Mapping):
+    """RFC 7396, of what was read from JSON."""
+    if not isinstance(patch, dict):
         return patch
-    result = dict(target) if isinstance(target, Mapping) else {}
+    result = dict(target) if isinstance(target, dict) else {}
     for name, value in patch.items():
         if value is None:
             result.pop(name, None)
-        else:
+        elif isinstance(value, dict):
             result[name] = merge_patch(result.get(name), value)
+        else:
+            result[name] = value
     return result
 
 

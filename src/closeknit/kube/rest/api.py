@@ -200,16 +200,17 @@ class RestApi(KubernetesApi):
                 yield read(line)
 
     async def create(
-        self, resource: Resource, obj: Mapping[str, Any], *, field_manager: str = "", dry_run: bool = False
-    ) -> Object:
-        return await self._write(
-            Request(
-                method="POST",
-                path=_collection(resource, obj),
-                query=_writing(field_manager, dry_run=dry_run),
-                body=obj,
-            )
-        )
+        self,
+        resource: Resource,
+        obj: Mapping[str, Any],
+        *,
+        field_manager: str = "",
+        dry_run: bool = False,
+        into: type[Any] | None = None,
+    ) -> Any:
+        query = _writing(field_manager, dry_run=dry_run)
+        request = Request(method="POST", path=_collection(resource, obj), query=query, body=obj)
+        return await self._answered(request, resource, into)
 
     async def replace(
         self,
@@ -260,9 +261,7 @@ class RestApi(KubernetesApi):
                 assert_never(patch)
         path = _path(resource, name, namespace, subresource)
         request = Request(method="PATCH", path=path, query=query, body=body, content_type=content_type)
-        if into is None:
-            return await self._write(request)
-        return decoder(resource, into).object(await self._transport.send(request))
+        return await self._answered(request, resource, into)
 
     async def delete(
         self, resource: Resource, name: str, *, namespace: str = "", options: DeleteOptions = DELETE
@@ -343,6 +342,11 @@ class RestApi(KubernetesApi):
     async def version(self) -> str:
         answer = await self._transport.send(Request(method="GET", path="/version", query={}))
         return str(msgspec.json.decode(answer, type=dict[str, Any]).get("gitVersion", ""))
+
+    async def _answered(self, request: Request, resource: Resource, into: type[Any] | None) -> Any:
+        if into is None:
+            return await self._write(request)
+        return decoder(resource, into).object(await self._transport.send(request))
 
     async def _write(self, request: Request) -> Object:
         answer: Object = msgspec.json.decode(await self._transport.send(request))

@@ -29,6 +29,8 @@ from closeknit.kube.start_order import STARTS_AFTER, missing, parse
 RUN_SECONDS: Final = "closeknit.dev/run-seconds"
 EXIT_CODE: Final = "closeknit.dev/exit-code"
 EVICT: Final = "closeknit.dev/evict"
+_STIRRING: Final = (RUN_SECONDS, EVICT)
+"""With one of these annotations, something happens to a pod that runs."""
 MANAGER: Final = "closeknit-kubelet"
 LEASE_SECONDS: Final = 40
 _RENEW_SECONDS: Final = 10.0
@@ -127,9 +129,10 @@ def _ended(pod: Mapping[str, Any], now: datetime, code: int | None) -> Object:
 def _conditions(pod: Mapping[str, Any], wanted: Mapping[str, str], now: datetime) -> list[Object]:
     """The pod's conditions with some of them changed; one that stays as it is keeps its time."""
     found = {one["type"]: dict(one) for one in (pod.get("status") or {}).get("conditions") or ()}
+    time = timestamp(now)
     for kind, status in wanted.items():
         if found.get(kind, {}).get("status") != status:
-            found[kind] = {"type": kind, "status": status, "lastTransitionTime": timestamp(now)}
+            found[kind] = {"type": kind, "status": status, "lastTransitionTime": time}
     return list(found.values())
 
 
@@ -185,7 +188,7 @@ class Kubelet:
     async def run(self) -> None:
         """Look after pods and leases until cancelled. The pods must have the index ``node``: ``node_of``."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._reconciler.follow(self._pods, _own_key))
+            tasks.create_task(self._reconciler.follow(self._pods, _own_key, as_it_was=False))
             tasks.create_task(self._reconciler.follow(self._nodes, self._pods_on))
             tasks.create_task(self._reconciler.run())
             if self._leases:
@@ -278,8 +281,19 @@ def is_alive(node: Mapping[str, Any]) -> bool:
 
 
 def _own_key(pod: Object) -> list[Key]:
-    """The key of a pod that a kubelet knows of: one that is on a node."""
-    return own_key(pod) if node_of(pod) else []
+    """The key of a pod that a kubelet has something to do with: one that is on a node, and not at rest."""
+    return own_key(pod) if node_of(pod) and not runs_on(pod) else []
+
+
+def runs_on(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod runs until somebody changes it, so that ``decide`` has nothing to say."""
+    meta, status = pod["metadata"], pod.get("status") or {}
+    annotations = meta.get("annotations") or {}
+    return (
+        status.get("phase") == "Running"
+        and "deletionTimestamp" not in meta
+        and annotations.keys().isdisjoint(_STIRRING)
+    )
 
 
 def node_of(pod: Object) -> list[str]:

@@ -55,14 +55,24 @@ class Reconciler:
             self._ready[key] = None
         self._some.set()
 
-    async def follow(self, mirror: Mirror[Any], keys: Callable[[Any], list[Key]]) -> None:
-        """Wake the keys that a changed object concerns, until cancelled."""
-        with mirror.changes() as changes:
-            while True:
-                for notice in await changes.take():
-                    for obj in (notice.before, notice.after):
-                        for key in keys(obj) if obj is not None else ():
-                            self.wake(key)
+    async def follow(
+        self, mirror: Mirror[Any], keys: Callable[[Any], list[Key]], *, as_it_was: bool = True
+    ) -> None:
+        """Wake the keys that a changed object concerns, until cancelled.
+
+        ``as_it_was``: those that it concerned before are woken as well.
+        """
+
+        def tell(before: Any, after: Any) -> None:
+            if as_it_was and before is not None:
+                for key in keys(before):
+                    self.wake(key)
+            if after is not None:
+                for key in keys(after):
+                    self.wake(key)
+
+        with mirror.telling(tell):
+            await asyncio.get_running_loop().create_future()
 
     async def run(self) -> None:
         """Work until cancelled."""

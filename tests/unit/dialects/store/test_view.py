@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import pytest
@@ -97,6 +98,29 @@ def test_what_did_not_come_out_otherwise_stops_the_change() -> None:
     assert (view.worked_out[uid_of], view.worked_out[has_uid], view.worked_out[summary]) == (2, 2, 1)
 
 
+def label_of(view: View, of: Key) -> str:
+    content = view.content(of)
+    return content.metadata.labels.get("app", "") if content is not None else "gone"
+
+
+def test_who_asks_for_content_depends_on_that_alone() -> None:
+    view = filled(replace(pod("a", "x"), written={"status": 1}))
+    assert view.derive(label_of, key("a")) == "x"
+
+    view.put(replace(pod("a", "x"), written={"status": 2}))
+    assert not view.is_stale(label_of, key("a"))
+    view.put(replace(pod("a", "y"), written={"status": 2}))
+    assert view.derive(label_of, key("a")) == "y"
+    view.put(Unreadable(key("a"), ObjectName("v1", "Pod", "d", "a"), Pod, ()))
+    assert view.derive(label_of, key("a")) == "gone"
+    view.put(pod("a", "z"))
+    assert view.derive(label_of, key("a")) == "z"
+    view.remove(key("a"))
+    assert view.derive(label_of, key("a")) == "gone"
+    view.put(pod("a", "z"))
+    assert view.derive(label_of, key("a")) == "z"
+
+
 def test_an_index_finds_objects_by_what_they_say_now() -> None:
     view = filled(pod("a", "x"), pod("b", "x"))
     assert view.derive(names_of, "x") == ("a", "b")
@@ -106,6 +130,42 @@ def test_an_index_finds_objects_by_what_they_say_now() -> None:
 
     view.remove(key("b"))
     assert view.derive(names_of, "x") == ()
+
+
+def test_an_index_of_metadata_is_asked_again_only_where_that_has_changed() -> None:
+    asked: list[str] = []
+
+    def by_app(stored: Stored[Pod]) -> list[str]:
+        asked.append(stored.name)
+        return [stored.content.metadata.labels.get("app", "")]
+
+    view = View(Store([Index("app", Pod, by_app, of_metadata=True)]))
+    first, second = pod("a", "x"), pod("a", "y")
+    moved = Pod(
+        api_version="v1",
+        kind="Pod",
+        metadata=first.content.metadata,
+        spec=PodSpec(containers=[], node_name="n"),
+    )
+    view.put(first)
+    assert view.derive(nodes_of, "x") == ("",)
+    view.put(replace(first, content=moved))
+    assert view.derive(nodes_of, "x") == ("n",), "what is found is the object as it is"
+    assert len(asked) == 1
+    view.put(second)
+    assert (view.derive(nodes_of, "x"), view.derive(nodes_of, "y")) == ((), ("",))
+    view.remove(key("a"))
+    view.put(second)
+    assert view.derive(nodes_of, "y") == ("",)
+    other = Node(api_version="v1", kind="Node", metadata=second.content.metadata)
+    view.put(Stored(second.key, second.object, other))
+    assert view.derive(nodes_of, "y") == ()
+    view.put(second)
+    assert view.derive(nodes_of, "y") == ("",), "an object that was of another shape is found anew"
+
+
+def nodes_of(view: View, app: str) -> tuple[str, ...]:
+    return tuple(stored.content.spec.node_name for stored in view.found("app", app))
 
 
 def test_an_object_of_another_kind_disturbs_nobody() -> None:
