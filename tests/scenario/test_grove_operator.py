@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from closeknit.kube.errors import NotFoundError
+from closeknit.kube.errors import InvalidObjectError, NotFoundError
 from closeknit.kube.port import DeleteOptions, Propagation
-from closeknit.testing.controlling import controlling
+from closeknit.kube.resources import Resource
+from closeknit.testing.controlling import Controlled, controlling
 from tests.scenario.groves import NODES, OPERATORS, all_parts, clique, clique_set, images, node, phases, web
 
 
@@ -89,6 +93,68 @@ async def test_a_scaled_gang_waits_for_the_base_gang() -> None:
         await cluster.create(node("n1", gpus=4))
         await cluster.quiet()
         assert set((await phases(cluster)).values()) == {"Running"}
+
+
+async def test_pods_of_a_gang_that_runs_are_released_although_its_pod_group_cannot_be_changed() -> None:
+    async with controlling(OPERATORS, *NODES, web(), scheduler=True, standins=True) as cluster:
+        await cluster.quiet()
+        refuse_pod_groups(cluster)
+        await cluster.patch("PodCliqueSet", "web", {"metadata": {"labels": {"kai.scheduler/queue": "other"}}})
+        await cluster.settle(5)
+        await cluster.delete("Pod", "web-0-router-0")
+        await cluster.patch("PodClique", "web-0-router", {"spec": {"replicas": 2}}, subresource="scale")
+        await cluster.settle(120)
+
+        found = await phases(cluster)
+        assert {"web-0-router-0", "web-0-router-1"} <= found.keys()
+        assert "gated" not in found.values()
+
+
+async def test_no_pod_is_released_before_its_pod_group_is_there() -> None:
+    async with controlling(OPERATORS, *NODES, scheduler=True, standins=True) as cluster:
+        accept = refuse_pod_groups(cluster)
+        await cluster.create(web(model=1))
+        await cluster.settle(120)
+        assert set((await phases(cluster)).values()) == {"gated"}
+
+        accept()
+        await cluster.settle(600)
+        assert set((await phases(cluster)).values()) == {"Running"}
+
+
+async def test_pods_that_their_gang_refers_to_are_released_although_the_set_is_wrong_by_now() -> None:
+    async with controlling(OPERATORS, web(), standins=True) as cluster:
+        await cluster.quiet()
+        held = [name for name, phase in (await phases(cluster)).items() if phase == "gated"]
+        assert held, "those of the scaled gang wait for the base gang"
+        template = (await cluster.get("PodCliqueSet", "web"))["spec"]["template"]
+        template["cliques"][1]["spec"]["minAvailable"] = 5
+        await cluster.patch("PodCliqueSet", "web", {"spec": {"template": template}})
+        await cluster.quiet()
+        for each in NODES:
+            await cluster.create(each)
+        for name, phase in (await phases(cluster)).items():
+            if phase != "gated":
+                await cluster.cluster.bind(name, "n0", namespace="default")
+        await cluster.quiet()
+
+        assert "gated" not in (await phases(cluster)).values()
+
+
+def refuse_pod_groups(cluster: Controlled) -> Callable[[], None]:
+    """Have the server refuse every write of a PodGroup; what is returned ends that."""
+    patch = cluster.cluster.patch
+
+    async def refusing(resource: Resource, *args: Any, **kwargs: Any) -> Any:
+        if resource.kind == "PodGroup" and not kwargs.get("subresource"):
+            raise InvalidObjectError("A webhook refuses it.")
+        return await patch(resource, *args, **kwargs)
+
+    def accept() -> None:
+        vars(cluster.cluster)["patch"] = patch
+
+    vars(cluster.cluster)["patch"] = refusing
+    return accept
 
 
 async def test_a_pod_of_somebody_else_under_the_name_of_one_is_told_and_left_alone() -> None:

@@ -37,13 +37,14 @@ def main() -> NoReturn:
         # Imported only here, so that an interrupt while modules load ends as quietly as a later one.
         import signal
 
-        usual = signal.getsignal(signal.SIGINT)
-        if usual is signal.default_int_handler:
+        usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if usual:
             # What is raised while modules load may be lost in a callback of the import system.
             signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
         from closeknit.cli import app
 
-        signal.signal(signal.SIGINT, usual)
+        if usual:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         collect_seldom()
         app.run(sys.argv[1:])
     except KeyboardInterrupt:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -158,29 +157,47 @@ class Recorder:
         Who asks while another writes waits for it, and then writes the rest.
         """
         async with self._writing:
-            for key, series in list(self._series.items()):
-                now = self._clock.monotonic()
-                if series.written_count == series.count:
-                    if now - series.last_at > _SERIES_SECONDS:
-                        del self._series[key]
-                    continue
-                if series.written_count and now - series.written_at < _SERIES_PAUSE:
-                    continue
-                try:
-                    await self._write(series)
-                    self._backoff.reset()
-                except TRANSIENT as error:
-                    await self._clock.sleep(max(self._backoff.wait(), error.retry_after or 0))
-                    return
-                except ApiError:
-                    # The namespace is gone, or nobody allowed events: no later attempt would fare better.
-                    self.dropped += series.count - series.written_count
-                    self._series.pop(key, None)
+            wait = await self._write_due()
+        if wait is not None:
+            await self._clock.sleep(wait)
+
+    async def _write_due(self) -> float | None:
+        """Write until the server has to be left alone, and return for how many seconds."""
+        for key, series in list(self._series.items()):
+            now = self._clock.monotonic()
+            if self._series.get(key) is not series:
+                # It was forgotten or begun anew while another was written.
+                continue
+            if series.written_count == series.count:
+                if now - series.last_at > _SERIES_SECONDS:
+                    del self._series[key]
+                continue
+            if series.written_count and now - series.written_at < _SERIES_PAUSE:
+                continue
+            try:
+                await self._write(series)
+                self._backoff.reset()
+            except TRANSIENT as error:
+                return max(self._backoff.wait(), error.retry_after or 0)
+            except ApiError:
+                # The namespace is gone, or nobody allowed events: no later attempt would fare better.
+                self.dropped += series.count - series.written_count
+                if self._series.get(key) is series:
+                    del self._series[key]
+        return None
 
     async def _write(self, series: _Series) -> None:
         count = series.count
         counted = {"count": count, "lastObservedTime": micro_timestamp(series.last)}
-        if series.written_count:
+        if not series.written_count:
+            body = series.body | ({"series": counted} if count > 1 else {})
+            try:
+                await self._api.create(EVENTS, body)
+            except AlreadyExistsError:
+                # The name is this series' own: the event was written, perhaps with a lower count, and the
+                # answer was lost.
+                series.written_count = 1
+        if series.written_count and series.written_count < count:
             try:
                 await self._api.patch(
                     EVENTS, series.name, MergePatch({"series": counted}), namespace=series.namespace
@@ -189,11 +206,6 @@ class Recorder:
                 # Servers forget events after an hour; the next write makes the event anew.
                 series.written_count = 0
                 return
-        else:
-            body = series.body | ({"series": counted} if count > 1 else {})
-            # The name is this series' own: an event of this name was written, and the answer was lost.
-            with suppress(AlreadyExistsError):
-                await self._api.create(EVENTS, body)
         series.written_count, series.written_at = count, self._clock.monotonic()
 
     def _begun(self, likeness: _Likeness, note: str, now: float) -> _Series:

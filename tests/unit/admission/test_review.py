@@ -93,6 +93,17 @@ def test_what_was_wrong_before_is_no_licence_for_something_else() -> None:
     assert [each.where for each in found.problems] == ["spec.minSubGroup", "spec.minSubGroup"]
 
 
+def test_a_negative_minimum_does_not_make_up_for_too_many_pods() -> None:
+    group = """
+        {apiVersion: scheduling.run.ai/v2alpha2, kind: PodGroup, metadata: {name: g, namespace: default},
+         spec: {minMember: -200000, subGroups: [{name: a, minMember: 2}]}}
+    """
+
+    found = answer("kai", request(group.replace("minMember: 2}", "minMember: 200000}"), group), view_of())
+
+    assert [each.where for each in found.problems] == ["spec.subGroups[0].minMember"]
+
+
 def test_an_object_that_is_being_deleted_may_lose_its_finalizers_whatever_is_wrong_with_it() -> None:
     leaving = GROUP.replace("name: g,", "name: g, deletionTimestamp: '2026-01-01T00:00:00Z',")
     wrong = leaving.replace("requiredTopologyLevel: rack", "requiredTopologyLevel: nowhere")

@@ -194,6 +194,64 @@ async def test_an_event_whose_answer_was_lost_is_not_dropped() -> None:
     assert (len(written(toy)), made.unwritten, made.dropped) == (1, 0, 0)
 
 
+async def test_a_count_that_grew_while_an_answer_was_lost_is_written() -> None:
+    class Lossy(Toy):
+        async def create(self, resource: Resource, obj: Mapping[str, Any]) -> Object:
+            await super().create(resource, obj)
+            raise UnavailableError("the answer was lost")
+
+    toy, clock = Lossy(), HandClock()
+    made = recorder(toy, clock)
+    made.record(POD, "Placed", "x", action="Binding")
+    await flushed(made, clock)
+    for _ in range(4):
+        made.record(POD, "Placed", "x", action="Binding")
+    await flushed(made, clock)
+
+    assert [event["series"]["count"] for event in written(toy)] == [5]
+
+
+async def test_a_series_that_is_begun_anew_while_another_is_written_is_not_lost() -> None:
+    class Slow(Toy):
+        async def create(self, resource: Resource, obj: Mapping[str, Any]) -> Object:
+            await clock.sleep(1)
+            return await super().create(resource, obj)
+
+    toy, clock = Slow(), HandClock()
+    made = recorder(toy, clock)
+    made.record(POD, "Placed", "x", action="Binding")
+    first = asyncio.create_task(made.flush())
+    await clock.advance(1)
+    await first
+    await clock.advance(400)
+    made.record(POD._replace(name="a"), "Placed", "x", action="Binding")
+    made._series.move_to_end(next(iter(made._series)))
+    second = asyncio.create_task(made.flush())
+    await clock.advance(0)
+    made.record(POD, "Placed", "x", action="Binding")
+    await clock.advance(1)
+    await second
+    third = asyncio.create_task(made.flush())
+    await clock.advance(1)
+    await third
+
+    assert sorted(event["regarding"]["name"] for event in written(toy)) == ["a", "p", "p"]
+    assert made.dropped == 0
+
+
+async def test_who_flushes_at_the_end_does_not_wait_for_the_pause_of_another() -> None:
+    toy, clock = Toy(fault=TooManyRequestsError("busy", retry_after=20)), HandClock()
+    made = recorder(toy, clock)
+    made.record(POD, "Placed", "x", action="Binding")
+    waits = asyncio.create_task(made.flush())
+    await clock.advance(1)
+    toy.fault = None
+    await made.flush()
+    assert len(written(toy)) == 1
+    waits.cancel()
+    await asyncio.gather(waits, return_exceptions=True)
+
+
 async def test_who_flushes_while_another_writes_writes_no_event_twice() -> None:
     class Slow(Toy):
         async def create(self, resource: Resource, obj: Mapping[str, Any]) -> Object:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
+from closeknit.apis.grove_io_v1alpha1 import PodClique, PodCliqueSet
 from closeknit.apis.grove_keys import SCHEDULER_NAME, TOPOLOGY_NAME
 from closeknit.apis.kai_keys import SCHEDULER
 from closeknit.apis.kai_keys import TOPOLOGY as KAI_TOPOLOGY
@@ -19,7 +19,7 @@ from closeknit.controllers.grove.statuses import count, generation_of, status_of
 from closeknit.controllers.runtime.comparing import is_going
 from closeknit.controllers.runtime.controller import Controller
 from closeknit.controllers.runtime.objects import conditions, controller_of, owned
-from closeknit.controllers.runtime.writes import NOTHING, Apply, Decision, SetStatus, Tell, Write
+from closeknit.controllers.runtime.writes import NOTHING, Apply, Decision, SetStatus, Tell, Write, key_of
 from closeknit.dialects.family import Condition, Object
 from closeknit.dialects.grove.owners import set_key, set_of
 from closeknit.dialects.grove.to_pod_groups import queue_named, queue_of, to_pod_group
@@ -57,6 +57,12 @@ class _Observed(NamedTuple):
     groups: tuple[_Group, ...]
     pod_group: Object | None
     problems: tuple[Problem, ...]
+    referred: tuple[Gated, ...] = ()
+    """Pods that may start, have the gate, and to which the gang refers already."""
+    grouped: bool = False
+    """Whether the PodGroup is there."""
+    leaving: bool = False
+    """Whether an earlier PodGroup is going away."""
 
 
 def observe(view: View, key: Key) -> _Observed:
@@ -68,7 +74,8 @@ def observe(view: View, key: Key) -> _Observed:
     if name:
         wanted = view.derive(parts.gangs_by_name, set_key(gang.namespace, name)).get(gang.name)
         if wanted is None:
-            return _Observed(gang, None, (), None, ())
+            # Its parts stay as they are, and what it refers to may start.
+            return _Observed(gang, None, (), None, (), view.derive(_referred, key))
         groups = tuple(
             view.derive(_group, parts.clique_key(key.namespace, each["name"]), each["minReplicas"])
             for each in wanted["spec"]["podgroups"]
@@ -76,7 +83,33 @@ def observe(view: View, key: Key) -> _Observed:
     else:
         wanted, groups = None, ()
     pod_group, problems = view.derive(_pod_group, key)
-    return _Observed(gang, wanted, groups, pod_group, problems)
+    there = view.derive(_is_going, key_of(pod_group)) if pod_group is not None else None
+    referred = view.derive(_referred, key)
+    return _Observed(
+        gang, wanted, groups, pod_group, problems, referred, grouped=there is False, leaving=there is True
+    )
+
+
+def _is_going(view: View, key: Key) -> bool | None:
+    """Whether an object that is there goes away; None where there is none."""
+    found = view.get(key)
+    return is_going(found) if found is not None else None
+
+
+def _referred(view: View, key: Key) -> tuple[Gated, ...]:
+    """The pods that may start and have the gate, of those that a gang refers to."""
+    gang: PodGang | None = view.content(key)
+    found: list[Gated] = []
+    for group in gang.spec.podgroups if gang is not None else ():
+        clique_key = parts.clique_key(key.namespace, group.name)
+        clique: PodClique | None = view.content(clique_key)
+        if clique is None or not group.pod_references:
+            continue
+        _, waiting = view.derive(_pods, clique_key, clique.metadata.uid)
+        if waiting and may_start(view, clique, key.namespace):
+            names = {each.name for each in group.pod_references}
+            found.extend(each for each in waiting if each.key.name in names)
+    return tuple(found)
 
 
 def _group(view: View, key: Key, least: int) -> _Group:
@@ -130,7 +163,9 @@ def decide(observed: _Observed, now: datetime) -> Decision:
     gang = observed.gang
     if gang is None:
         return NOTHING
-    done: list[Write] = []
+    # What happens to the gang and its PodGroup now is no reason to hold those back whom they know.
+    first = observed.referred if observed.pod_group is None or observed.grouped else ()
+    done: list[Write] = [*releases(first)]
     references = _references(observed, gang)
     if observed.wanted is not None:
         done.append(Apply(parts.with_references(observed.wanted, references)))
@@ -142,7 +177,9 @@ def decide(observed: _Observed, now: datetime) -> Decision:
     )
     if observed.wanted is not None:
         # Writes of another type wait for those before them, so nothing is scheduled before its gang is there.
-        done.extend(write for group in observed.groups if references for write in releases(group.gated))
+        new = (each for group in observed.groups for each in group.gated if each not in first)
+        if references and not observed.leaving:
+            done.extend(releases(new))
         done.append(SetStatus(gang.key, _status(observed, gang, now), can_wait=True))
     return Decision(tuple(done))
 

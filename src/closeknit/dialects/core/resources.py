@@ -88,11 +88,11 @@ def _requested(given: ResourceRequirements, path: Path, found: list[Problem]) ->
 def _as_a_whole(given: ResourceRequirements, summed: dict[str, int], found: list[Problem]) -> dict[str, int]:
     """Put what the pod as a whole asks for in place of the sum over its containers.
 
-    A limit alone stands in only where no container asks for the resource.
+    A limit alone stands in only where no container asks for the resource, and zero for nothing.
     """
     whole = _requested(given, ("spec",), found)
     alone = {name for name in whole if name not in given.requests and summed.get(name)}
-    return {**summed, **{name: units for name, units in whole.items() if name not in alone}}
+    return {**summed, **{name: units for name, units in whole.items() if units and name not in alone}}
 
 
 def _amounts(given: Mapping[str, Quantity], path: Path, found: list[Problem]) -> dict[str, int]:

@@ -337,7 +337,7 @@ def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, int]:
 def _at_most(spec: wire.PodGroupSpec, subgroups: Tree) -> int:
     """No fewer than the sum of all minimums, found without looking for the leaves."""
     inner = [least for each in subgroups.subgroups.values() if (least := each.min_member) and least > 0]
-    return sum(inner, spec.min_member or 0)
+    return sum(inner, max(spec.min_member or 0, 0))
 
 
 def _template_problems(made: ImplicitGroup, namespace: str) -> Iterator[Problem]:

@@ -31,6 +31,11 @@ def sidecar(**requests: Any) -> dict[str, Any]:
             {"containers": [container({GPU: 0}, {GPU: 4})]}, {}, id="a request of zero is a request"
         ),
         pytest.param(
+            {"resources": {"requests": {"cpu": 0}}, "containers": [container({"cpu": 2})]},
+            {"cpu": 2 * 10**9},
+            id="zero for the pod as a whole stands in for nothing",
+        ),
+        pytest.param(
             {
                 "containers": [container({GPU: 2})],
                 "initContainers": [container({GPU: 3}), container({GPU: 1, "cpu": 1})],
