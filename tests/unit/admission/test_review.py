@@ -99,7 +99,10 @@ def test_a_negative_minimum_does_not_make_up_for_too_many_pods() -> None:
          spec: {minMember: -200000, subGroups: [{name: a, minMember: 2}]}}
     """
 
-    found = answer("kai", request(group.replace("minMember: 2}", "minMember: 200000}"), group), view_of())
+    view = view_of()
+    view.judging = True
+
+    found = answer("kai", request(group.replace("minMember: 2}", "minMember: 200000}"), group), view)
 
     assert [each.where for each in found.problems] == ["spec.subGroups[0].minMember"]
 
