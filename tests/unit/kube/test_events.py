@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -15,6 +16,25 @@ from closeknit.testing.clock import HandClock
 from tests.unit.kube.toy import Toy
 
 POD = Reference("v1", "Pod", "p", "ns", "u")
+
+
+class Lossy(Toy):
+    """Makes an object, and the answer is lost."""
+
+    async def create(self, resource: Resource, obj: Mapping[str, Any]) -> Object:
+        await super().create(resource, obj)
+        raise UnavailableError("the answer was lost")
+
+
+@dataclass(kw_only=True)
+class Slow(Toy):
+    """Takes a second to make an object."""
+
+    clock: HandClock
+
+    async def create(self, resource: Resource, obj: Mapping[str, Any]) -> Object:
+        await self.clock.sleep(1)
+        return await super().create(resource, obj)
 
 
 def recorder(toy: Toy, clock: HandClock) -> Recorder:
@@ -180,11 +200,6 @@ async def test_an_event_that_the_server_forgot_is_made_anew() -> None:
 
 
 async def test_an_event_whose_answer_was_lost_is_not_dropped() -> None:
-    class Lossy(Toy):
-        async def create(self, resource: Resource, obj: Mapping[str, Any]) -> Object:
-            await super().create(resource, obj)
-            raise UnavailableError("the answer was lost")
-
     toy, clock = Lossy(), HandClock()
     made = recorder(toy, clock)
     made.record(POD, "Placed", "x", action="Binding")
@@ -195,11 +210,6 @@ async def test_an_event_whose_answer_was_lost_is_not_dropped() -> None:
 
 
 async def test_a_count_that_grew_while_an_answer_was_lost_is_written() -> None:
-    class Lossy(Toy):
-        async def create(self, resource: Resource, obj: Mapping[str, Any]) -> Object:
-            await super().create(resource, obj)
-            raise UnavailableError("the answer was lost")
-
     toy, clock = Lossy(), HandClock()
     made = recorder(toy, clock)
     made.record(POD, "Placed", "x", action="Binding")
@@ -212,12 +222,8 @@ async def test_a_count_that_grew_while_an_answer_was_lost_is_written() -> None:
 
 
 async def test_a_series_that_is_begun_anew_while_another_is_written_is_not_lost() -> None:
-    class Slow(Toy):
-        async def create(self, resource: Resource, obj: Mapping[str, Any]) -> Object:
-            await clock.sleep(1)
-            return await super().create(resource, obj)
-
-    toy, clock = Slow(), HandClock()
+    clock = HandClock()
+    toy = Slow(clock=clock)
     made = recorder(toy, clock)
     made.record(POD, "Placed", "x", action="Binding")
     first = asyncio.create_task(made.flush())
@@ -253,12 +259,8 @@ async def test_who_flushes_at_the_end_does_not_wait_for_the_pause_of_another() -
 
 
 async def test_who_flushes_while_another_writes_writes_no_event_twice() -> None:
-    class Slow(Toy):
-        async def create(self, resource: Resource, obj: Mapping[str, Any]) -> Object:
-            await clock.sleep(1)
-            return await super().create(resource, obj)
-
-    toy, clock = Slow(), HandClock()
+    clock = HandClock()
+    toy = Slow(clock=clock)
     made = recorder(toy, clock)
     for name in ("p", "q"):
         made.record(POD._replace(name=name), "Placed", "x", action="Binding")

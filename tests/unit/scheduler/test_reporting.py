@@ -3,138 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from random import Random
 from typing import Any, cast
 
-import msgspec
 import pytest
 
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.dialects.definitions import FAMILIES
-from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kai as sentences
-from closeknit.kube.embedded.cluster import EmbeddedCluster
-from closeknit.kube.errors import ApiError, ForbiddenError, UnavailableError
+from closeknit.kube.errors import ForbiddenError, UnavailableError
 from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi, MergePatch
-from closeknit.kube.resources import EVENTS, NODES, PODS, Resource
+from closeknit.kube.resources import PODS, Resource
 from closeknit.scheduler import reports
 from closeknit.scheduler.planning import Verdict
 from closeknit.scheduler.preemption import Displacement
-from closeknit.scheduler.report_queue import Pace
 from closeknit.scheduler.reporting import Reporter
 from closeknit.scheduler.reports import Report, report
-from closeknit.testing.clock import HandClock
+from tests.unit.scheduler.reporting_bed import POD_GROUPS, bed
 from tests.unit.scheduler.verdicts import NAME, decided, gang, invalid
 
-POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", subresources=("status",))
 AWAITED = sentences.PODS_AWAITED.at(("spec", "minMember"), minimum=3, existing=1, gated=0)
 TWO_SPELLINGS = sentences.TWO_SPELLINGS.at(("spec", "subgroups"))
 UNPLACED, PLACED = decided(gang(2)), decided(gang(1))
 OUTCOME = "closeknit.dev/outcome"
-
-
-@dataclass
-class Counted:
-    """A cluster that counts what is written to it, and fails on demand."""
-
-    cluster: EmbeddedCluster
-    writes: list[str] = field(default_factory=list)
-    fault: ApiError | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.cluster, name)
-
-    async def patch(self, resource: Resource, name: str, *args: Any, **kwargs: Any) -> Any:
-        if self.fault is not None:
-            raise self.fault
-        sub = kwargs.get("subresource", "")
-        self.writes.append(f"{resource.plural}/{name}{'/' + sub if sub else ''}")
-        return await self.cluster.patch(resource, name, *args, **kwargs)
-
-
-@dataclass
-class Bed:
-    """A reporter on a cluster with one PodGroup and its pods."""
-
-    api: Counted
-    clock: HandClock
-    reporter: Reporter
-    known: dict[Key, ObjectMeta] = field(default_factory=dict)
-    busy: bool = False
-    outdated: bool = False
-    pods: list[str] = field(default_factory=list)
-
-    async def status(self) -> dict[str, Any]:
-        found = await self.api.get(POD_GROUPS, "train", namespace="default")
-        return cast("dict[str, Any]", found.get("status") or {})
-
-    async def scheduled(self) -> tuple[str, str] | None:
-        conditions = (await self.status()).get("conditions") or ()
-        return next(((c["status"], c["reason"]) for c in conditions if c["type"] == "Scheduled"), None)
-
-    async def pod_scheduled(self, name: str) -> tuple[str, str] | None:
-        pod = await self.api.get(PODS, name, namespace="default")
-        conditions = pod["status"].get("conditions") or ()
-        return next(
-            ((c["status"], c.get("reason", "")) for c in conditions if c["type"] == "PodScheduled"), None
-        )
-
-    async def events(self) -> list[tuple[str, str, str]]:
-        found = (await self.api.list(EVENTS)).items
-        return [(each["regarding"]["name"], each["type"], each["reason"]) for each in found]
-
-
-@asynccontextmanager
-async def bed(pods: int = 2) -> AsyncIterator[Bed]:
-    clock = HandClock()
-    definitions = [one.written() for family in FAMILIES.values() for one in family]
-    api = Counted(EmbeddedCluster(definitions, clock=clock, dice=Random(1)))
-    known: dict[Key, ObjectMeta] = {}
-    recorder = Recorder(
-        cast("KubernetesApi", api), "closeknit", instance="c-0", random=Random(1), clock=clock
-    )
-    reporter = Reporter(
-        cast("KubernetesApi", api),
-        recorder,
-        find=known.get,
-        resource=lambda key: POD_GROUPS if key.kind == "PodGroup" else None,
-        random=Random(1),
-        pods=lambda _: made.pods,
-        outdated=lambda _: made.outdated,
-        busy=lambda: made.busy,
-        pace=Pace(patience=1.0, details=30.0, deferral=5.0),
-        clock=clock,
-    )
-    made = Bed(api, clock, reporter, known)
-    group = {
-        "apiVersion": NAME.api_version,
-        "kind": "PodGroup",
-        "metadata": {"name": "train", "namespace": "default"},
-        "spec": {"queue": "test", "minMember": pods},
-    }
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
-    await api.create(NODES, node)
-    known[NAME.key] = _meta(await api.create(POD_GROUPS, group))
-    for number in range(pods):
-        name = f"train-{number}"
-        pod = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
-        }
-        known[Key("", "Pod", "default", name)] = _meta(await api.create(PODS, pod))
-    yield made
-    await api.cluster.close()
-
-
-def _meta(obj: dict[str, Any]) -> ObjectMeta:
-    return msgspec.convert(obj["metadata"], ObjectMeta)
 
 
 async def test_a_unit_without_room_is_told_to_its_group_its_pods_and_by_an_event() -> None:
