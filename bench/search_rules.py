@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from random import Random
 
@@ -16,6 +16,7 @@ from closeknit.engine.compiled_request import Goal
 from closeknit.engine.rules import ALL, Rules
 from closeknit.engine.search import Found, find
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.drawing import GPU
 from closeknit.hub.nodes import Node
 from closeknit.hub.request import Request

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from bench.bed import Bed
@@ -20,6 +20,7 @@ from bench.requests import (
 )
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Outcome, Placed
 from closeknit.hub.request import Request

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,6 +17,7 @@ import yaml
 
 from closeknit.dialects import DIALECTS, TARGETS, Family, Source, translate
 from closeknit.dialects.grove.legacy_spelling import in_legacy_spelling
+from closeknit.hub.copying import replace
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.workload import ObjectName, Workload
 from closeknit.testing.random_requests import random_instance

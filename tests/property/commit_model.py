@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.scheduler.answers import Answer
 from closeknit.scheduler.commit import Answered, Bind, Call, Evict, Look

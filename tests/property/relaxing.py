@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Change, CountChange, Departure, LevelChange, Relaxation
 from closeknit.hub.request import PodSet, Request
 

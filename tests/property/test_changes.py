@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from closeknit.engine import Engine
 from closeknit.engine.node_fits import PodShape
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import Effect, Node, Taint
 from closeknit.hub.outcome import Outcome, Placed, Statistics
 from closeknit.hub.request import Group, Member, PodSet, Request

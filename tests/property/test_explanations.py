@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 from functools import partial
 
 from hypothesis import assume, given
 
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.neighbours import Apart, Near, Neighbour, PodRule, Spread, binding
 from closeknit.hub.nodes import CORDON, Effect, Node, NodeFilter
 from closeknit.hub.outcome import Change, CountChange, LevelChange, Placed, Relaxation, Shortfall, Unplaceable

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations
 from random import Random
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from closeknit.engine import Engine
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Request
 from closeknit.hub.workload import ObjectName, Workload

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -15,6 +14,7 @@ from closeknit.apis.kai_keys import SUBGROUP_LABEL
 from closeknit.dialects import Source, read
 from closeknit.dialects.kai import KAI
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.neighbours import Near, Neighbour, PodRule, binding
 from closeknit.hub.neighbours import Spread as SpreadRule
 from closeknit.hub.nodes import NAME_FIELD, NodeFilter, Term

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 from typing import TypeVar
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.testing.strategies import instances
 from tests.property.effort import effort

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 from hypothesis import given
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from bench.clusters import BLOCK, GPU, RACK, TOPOLOGY, ZONE, half_full_cluster
 from closeknit.engine import Budget, Engine, short_path
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import Effect, Taint
 from closeknit.hub.outcome import Outcome, Placed
 from closeknit.hub.request import Group, PodSet, Request

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 
 from hypothesis import event, given
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Outcome, Placed, Undecided
 from closeknit.hub.request import PodSet, Request

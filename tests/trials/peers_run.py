@@ -15,13 +15,14 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from closeknit.apis.kai_keys import GROUP_ANNOTATION
 from closeknit.cli.templates import with_templates_filled
 from closeknit.dialects import DIALECTS, KINDS, TARGETS, Located, Reading, Source, read, translate, written
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.request import PodSet
 from tests.trials.runs import say

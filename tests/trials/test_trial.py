@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Outcome, Placed, Undecided, Unplaceable, Wishes
 from closeknit.hub.request import Request
 from closeknit.testing.builders import pods, request

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from time import process_time
 from typing import NamedTuple
 
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Outcome, Placed, Undecided, Unplaceable, Wishes
 from closeknit.hub.request import Request
 from closeknit.testing import check, oracle

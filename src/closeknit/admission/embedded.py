@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from closeknit.admission.requests import Request
 from closeknit.admission.reviewed import Reviewed, reviewed_by
 from closeknit.admission.reviewer import NotReadYetError, Reviewer
 from closeknit.admission.webhooks import entry_name
+from closeknit.hub.copying import replace
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.embedded.core import AdmissionRequest
 from closeknit.kube.errors import InternalServerError, error_of

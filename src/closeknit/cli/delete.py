@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, TypeAlias
 
@@ -18,6 +18,7 @@ from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.get import no_such_object
 from closeknit.cli.resource_names import resource_named
 from closeknit.cli.written_objects import WrittenObject, objects_in
+from closeknit.hub.copying import replace
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.sentences import kube as kube_sentences

@@ -6,7 +6,6 @@ import itertools
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +19,7 @@ from closeknit.cli.topology import topologies_named
 from closeknit.dialects import KINDS, Kind
 from closeknit.hub import drawing, quantities
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import Node
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import Code, InvalidError, Problem

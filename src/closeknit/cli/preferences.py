@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Outcome, Placed, Shortfall, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.request import Group, Request

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from closeknit.cli.loading import sources_of
 from closeknit.cli.nodes import USUAL_OFFER
 from closeknit.dialects import read
 from closeknit.dialects.text.documents import LARGEST
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, OneOf
 from closeknit.hub.resources import Resources

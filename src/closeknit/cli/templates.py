@@ -6,13 +6,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from closeknit.cli import template_process
 from closeknit.dialects import Filled, Source, Template, Value, filled, templates_in, value_of
 from closeknit.dialects.text.documents import LARGEST
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -15,6 +15,7 @@ from closeknit.cli.display import Branch, Tone, branch
 from closeknit.cli.exits import ExitStatus, faulty, finish, refusing_invalid, tell
 from closeknit.cli.occupancy import Domain, Host
 from closeknit.cli.topology import topologies_named
+from closeknit.hub.copying import replace
 from closeknit.hub.natural_order import natural
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, OneOf

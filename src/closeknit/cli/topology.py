@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import Annotated
 
@@ -18,6 +17,7 @@ from closeknit.cli.exits import ExitStatus, faulty, finish, refusing_invalid, te
 from closeknit.cli.loading import Given
 from closeknit.cli.occupancy import Domain
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, OneOf
 from closeknit.hub.sentences import cli as sentences

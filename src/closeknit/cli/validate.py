@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ from closeknit.cli import loading, options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark, remark_noted
 from closeknit.cli.loading import Given
 from closeknit.dialects import Reading, Update, compare
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences

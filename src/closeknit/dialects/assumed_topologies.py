@@ -8,13 +8,14 @@ placed by that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from closeknit.apis.wire import Wire
 from closeknit.dialects.core.levels import Part
 from closeknit.dialects.family import Described
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.topology import HOSTNAME, Level, Topology
 
 

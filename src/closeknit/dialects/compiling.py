@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from closeknit.apis.meta_v1 import KubernetesObject
@@ -18,6 +18,7 @@ from closeknit.dialects.family import Compiled, Described, Family, Rendered
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
 from closeknit.hub import request as hub_request
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem, Severity, parted
 from closeknit.hub.request import Group, Request

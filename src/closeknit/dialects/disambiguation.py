@@ -8,13 +8,13 @@ No Kubernetes name holds a slash or a space, so no such name can be mistaken for
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from closeknit.dialects.compiling import describers
 from closeknit.dialects.core.naming import lone_holder
 from closeknit.dialects.family import Family
 from closeknit.dialects.ownership import Claim
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload

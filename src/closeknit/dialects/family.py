@@ -11,6 +11,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import msgspec
+
 from closeknit.apis.core_v1 import Pod
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.store import Index
@@ -36,8 +38,7 @@ class Described:
     """The topologies that no object describes; their levels are those that somebody asks for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(msgspec.Struct, frozen=True):
     """What an object asks for."""
 
     workloads: tuple[Workload, ...] = ()

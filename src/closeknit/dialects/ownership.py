@@ -10,7 +10,6 @@ itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from closeknit.apis import core_v1
@@ -25,6 +24,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.cluster import Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.resources import Resources
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from closeknit.apis import core_v1
 from closeknit.apis.pod_makers import PodMaker
@@ -25,6 +25,7 @@ from closeknit.dialects.text.documents import Document, Located, Served, Source,
 from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE, Kind, Origin, Replaced, Skipped
 from closeknit.dialects.wire.registry import Found, Registry
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import OneOf, Problem, Severity

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from operator import attrgetter
+
+import msgspec
 
 from closeknit.engine.node_fits import PodShape
 from closeknit.engine.short_path import single_set
@@ -19,8 +20,7 @@ _MOST = 4096
 """Requests remembered; the one not asked for the longest goes first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Keyed:
+class Keyed(msgspec.Struct, frozen=True):
     """A request's groups and the shapes of its pods."""
 
     root: Group

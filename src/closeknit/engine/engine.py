@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -30,6 +29,7 @@ from closeknit.engine.search import find
 from closeknit.engine.tree import Tree
 from closeknit.hub.capacity import LevelCapacity
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Assignment, Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
 from closeknit.hub.request import PodSet, Request

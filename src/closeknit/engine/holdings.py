@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from closeknit.engine.running_neighbours import RunningNeighbours
 from closeknit.hub.cluster import Holding, holding_problems
+from closeknit.hub.copying import replace
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import hub as sentences
 

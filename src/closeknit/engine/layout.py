@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
@@ -25,6 +25,7 @@ from closeknit.engine.quick_layout import QuickLayout
 from closeknit.engine.rule_watch import RuleWatch, floors
 from closeknit.engine.ruled_layout import ruled
 from closeknit.engine.tree import Ints
+from closeknit.hub.copying import replace
 
 _FEW_NODES = 16
 """Nodes up to which an exact layout is found, or found not to exist, sooner than a packed one."""

@@ -8,10 +8,10 @@ shape that nobody asks for costs nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,8 +33,7 @@ _PARTS = 64
 _FEW, _ONE_IN = 8, 512
 
 
-@dataclass(frozen=True, slots=True)
-class PodShape:
+class PodShape(msgspec.Struct, frozen=True):
     """What one pod takes and which nodes it accepts: all that decides where it fits."""
 
     resources: Resources

@@ -7,10 +7,11 @@ more to keep in order than one, and what one of them has tried no other tries.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from closeknit.engine.compiled_request import GroupVar
+from closeknit.hub.copying import replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ one that comes closer to them, for at most the budget to improve.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from closeknit.engine import score
 from closeknit.engine.budget import Budget
@@ -16,6 +15,7 @@ from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.preferred_rules import Preference
 from closeknit.engine.search import Found, Search
 from closeknit.engine.tree import Ints
+from closeknit.hub.copying import replace
 from closeknit.hub.neighbours import Near
 
 _TO_KEEP_ALL = 1_000

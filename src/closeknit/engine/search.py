@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from closeknit.engine import score
 from closeknit.engine.budget import Budget, OutOfBudgetError, Steps
@@ -34,6 +34,7 @@ from closeknit.engine.rule_bounds import RuleBounds
 from closeknit.engine.rules import ALL, Rules
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Wishes
 
 _FIRST_TRY = 800

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
+
 from closeknit.hub.neighbours import Neighbour
 from closeknit.hub.nodes import Node
 from closeknit.hub.paths import Path
@@ -16,8 +18,7 @@ from closeknit.hub.sentences import hub as sentences
 from closeknit.hub.topology import Topology
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(msgspec.Struct, frozen=True):
     """What one workload's equal pods hold on one node."""
 
     workload: str

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Final
 
+from closeknit.hub.copying import replace
 from closeknit.hub.problems import Problem, Severity
 from closeknit.hub.sentences import hub as sentences
 

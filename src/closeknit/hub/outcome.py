@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
+
 from closeknit.hub.neighbours import PodRule
 from closeknit.hub.topology import DomainPath
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(msgspec.Struct, frozen=True):
     """One pod and the node it gets."""
 
     pod: str
@@ -22,8 +23,7 @@ class Assignment:
     domain: DomainPath
 
 
-@dataclass(frozen=True, slots=True)
-class GroupReach:
+class GroupReach(msgspec.Struct, frozen=True):
     """How close a group came, running pods included."""
 
     name: str
@@ -53,8 +53,7 @@ class RuleReach:
     """Those of them that see the rule kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
+class Wishes(msgspec.Struct, frozen=True):
     """How a placement scores on wishes 1 to 4, one compared after the other; less is better."""
 
     left_out: int
@@ -67,8 +66,7 @@ class Wishes:
     """Wish 3, compared before the domains: how far pods are from preferred rules among them, by weight."""
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+class Statistics(msgspec.Struct, frozen=True):
     """What a decision cost, in counted work; never in seconds."""
 
     nodes_touched: int = 0
@@ -79,8 +77,7 @@ class Statistics:
     """Steps of the search, charged against the budget."""
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(msgspec.Struct, frozen=True):
     """Every pod that must run has a node, and no constraint is broken."""
 
     request: str

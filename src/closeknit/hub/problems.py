@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache, cached_property
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
+from closeknit.hub.copying import replace
 from closeknit.hub.nearest import MANY, beside, nearest
 from closeknit.hub.paths import Path, text_of
 

@@ -8,8 +8,11 @@ must still find room.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+import msgspec
+
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import DomainFit, Outcome, Shortfall, Unplaceable
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
@@ -63,8 +66,7 @@ class Charge:
     """How much less it is for each of the workload's spare pods that is left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(msgspec.Struct, frozen=True):
     """One way in which a workload may run, and what it costs."""
 
     request: Request

@@ -9,9 +9,12 @@ repeated groups.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
+
+from closeknit.hub.copying import replace
 from closeknit.hub.neighbours import Neighbour, Spread
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.paths import Path
@@ -56,8 +59,7 @@ class Reference:
     """The uid of the pod for which it is made, or its name where it has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodSet:
+class PodSet(msgspec.Struct, frozen=True):
     """Equal pods. At least ``minimum`` of ``count`` must run at once, or none is placed."""
 
     name: str
@@ -95,8 +97,7 @@ class PodSet:
         return self.pods or tuple(f"{self.name}-{i}" for i in range(len(self.bound), self.count))
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """Members that stay together. Levels are named by node label."""
 
     name: str
@@ -142,8 +143,7 @@ class Group:
 Member: TypeAlias = Group | PodSet
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One workload's tree, and the topology whose levels it speaks of."""
 
     name: str

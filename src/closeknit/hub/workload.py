@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
@@ -11,8 +12,7 @@ from closeknit.hub.quota import Account, Option
 from closeknit.hub.request import Request
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectName:
+class ObjectName(msgspec.Struct, frozen=True):
     """The identity of a Kubernetes object; ``namespace`` is empty for a cluster-wide kind."""
 
     api_version: str
@@ -34,8 +34,7 @@ class RunningPod(NamedTuple):
     """Its own, without the namespace, which is the workload's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(msgspec.Struct, frozen=True):
     """Something to place. Without a request it is invalid, and ``problems`` say why."""
 
     object: ObjectName

@@ -46,8 +46,7 @@ class ChangeType(Enum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True, slots=True)
-class Change(Generic[T]):
+class Change(msgspec.Struct, Generic[T], frozen=True):
     """One change of one object. A deleted one is handed out as it was last."""
 
     type: ChangeType
@@ -56,8 +55,7 @@ class Change(Generic[T]):
     """Where a watch goes on from after this change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bookmark:
+class Bookmark(msgspec.Struct, frozen=True):
     """Nothing before this resource version is missing; a watch can go on from here."""
 
     resource_version: str

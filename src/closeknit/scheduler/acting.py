@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from closeknit.dialects.core.binding_volumes import Preparation, VolumeBinding
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
@@ -34,8 +36,7 @@ class Counters:
     looks: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(msgspec.Struct, frozen=True):
     """A commit that has come to its end."""
 
     commit: Commit

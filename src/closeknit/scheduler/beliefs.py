@@ -7,7 +7,7 @@ claim is put into the store as it is believed to be, until that was taken back. 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from closeknit.dialects.core.devices import Id
 from closeknit.dialects.core.reserving import Reservation
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Entry
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 
 

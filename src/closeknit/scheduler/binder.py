@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
 
 from closeknit.apis.core_v1 import Pod
+from closeknit.hub.copying import replace
 from closeknit.kube.clock import Clock
 from closeknit.kube.errors import (
     ApiError,

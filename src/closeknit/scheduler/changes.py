@@ -6,50 +6,45 @@ queue again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from closeknit.hub.cluster import Holding
 
 
-@dataclass(frozen=True, slots=True)
-class Freed:
+class Freed(msgspec.Struct, frozen=True):
     """Pods gave back what they held on a node."""
 
     holding: Holding
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(msgspec.Struct, frozen=True):
     """Pods came to a node: they may be company for others, or make spreading even."""
 
     holding: Holding
 
 
-@dataclass(frozen=True, slots=True)
-class NodeChanged:
+class NodeChanged(msgspec.Struct, frozen=True):
     """A node came, or its labels, amounts, taints or state are others than before."""
 
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodeGone:
+class NodeGone(msgspec.Struct, frozen=True):
     """A node went. That helps only those who are bound by rules about the pods that were there."""
 
     held: tuple[Holding, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaChanged:
+class QuotaChanged(msgspec.Struct, frozen=True):
     """These accounts were given back something, or have another quota."""
 
     accounts: frozenset[tuple[str, ...]]
     """Each with all accounts that it lies in, see ``closeknit.hub.quota.Account.around``."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopologiesChanged:
+class TopologiesChanged(msgspec.Struct, frozen=True):
     """Levels or topologies came, went or changed, so that every domain may be another."""
 
 

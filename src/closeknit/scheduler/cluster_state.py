@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -31,6 +31,7 @@ from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import Problem

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+import msgspec
+
 from closeknit.dialects.core.binding_volumes import Preparation
 from closeknit.hub.keys import Key
 from closeknit.scheduler.answers import Answer
@@ -42,8 +44,7 @@ class Step(Enum):
     """The pod will not be bound by this commit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(msgspec.Struct, frozen=True):
     """Put a pod on a node."""
 
     pod: Key
@@ -51,24 +52,21 @@ class Bind:
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(msgspec.Struct, frozen=True):
     """Ask which node a pod has."""
 
     pod: Key
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class Believe:
+class Believe(msgspec.Struct, frozen=True):
     """Believe that a pod is on this node, wherever it was meant to be; empty for what the server says."""
 
     pod: Key
     node: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(msgspec.Struct, frozen=True):
     """Make a pod go; another pod of its name is left alone."""
 
     pod: Key
@@ -79,8 +77,7 @@ Call: TypeAlias = Bind | Look | Evict | Prepare | Undo
 Action: TypeAlias = Bind | Look | Believe | Prepare | Undo | Disbelieve
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(msgspec.Struct, frozen=True):
     """A call and what it came to."""
 
     call: Call

@@ -7,13 +7,13 @@ Whoever runs it puts objects into its ``state``, tells ``acting`` what calls cam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from random import Random
 
 from closeknit.dialects.core.binding_volumes import Preparation
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.accounts import Accounts
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Assignment, Placed
 from closeknit.hub.problems import Problem

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Assignment, DomainFit, Outcome, Placed, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.quota import Option, refused
@@ -33,8 +35,7 @@ class Status(Enum):
     INVALID = "invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """One workload and what became of it; invalid where there is no outcome."""
 
     workload: Workload

@@ -7,11 +7,11 @@ only the compiled unit says which pods are its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from closeknit.dialects.core.naming import lone_holder, workload_name
 from closeknit.dialects.family import Family
 from closeknit.dialects.ownership import Claim
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
 

@@ -4,9 +4,9 @@ same answer, under its own name. So a thousand equal gangs that find no room cos
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import LevelChange, Outcome, Placed, Relaxation, Shortfall, Undecided, Unplaceable
 from closeknit.hub.request import Request
 from closeknit.scheduler.needs import likeness

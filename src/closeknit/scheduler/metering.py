@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from closeknit.hub.accounts import Accounts
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Assignment, Unplaceable
 from closeknit.hub.quota import Account, Charge, Option, refused
 from closeknit.hub.request import Group, Member, PodSet, Request

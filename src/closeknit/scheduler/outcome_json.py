@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
+import msgspec
+
 from closeknit.dialects import group_of
 from closeknit.hub.neighbours import Apart, Near, Spread
 from closeknit.hub.outcome import (
@@ -81,9 +83,15 @@ def outcome(verdict: Verdict) -> Json:
 
 def plain(value: object) -> Any:
     """A value as JSON: its fields under their names in camel case, or each of its items."""
-    if is_dataclass(value):
-        return {_camel(field.name): plain(getattr(value, field.name)) for field in fields(value)}
+    if names := _fields(value):
+        return {_camel(name): plain(getattr(value, name)) for name in names}
     return [plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _fields(value: object) -> Sequence[str]:
+    if isinstance(value, msgspec.Struct):
+        return value.__struct_fields__
+    return [each.name for each in fields(value)] if is_dataclass(value) else ()
 
 
 def _camel(name: str) -> str:

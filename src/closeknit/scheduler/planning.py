@@ -9,12 +9,12 @@ what is done.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Assignment, Placed
 from closeknit.hub.quota import behind
 from closeknit.hub.request import PodSet

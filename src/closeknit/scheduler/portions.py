@@ -8,9 +8,9 @@ near others or spread, they may count on others of the placement, so nothing les
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Assignment, Placed
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.scheduler.needs import needs_others, satisfied, share

@@ -10,27 +10,26 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+import msgspec
+
 from closeknit.dialects.core.binding_volumes import Preparation
 from closeknit.hub.keys import Key
 from closeknit.scheduler.answers import Answer
 
 
-@dataclass(frozen=True, slots=True)
-class Prepare:
+class Prepare(msgspec.Struct, frozen=True):
     """Make ready what pods claim."""
 
     what: Preparation
 
 
-@dataclass(frozen=True, slots=True)
-class Undo:
+class Undo(msgspec.Struct, frozen=True):
     """Take back what was made ready, as far as nobody uses it."""
 
     what: Preparation
 
 
-@dataclass(frozen=True, slots=True)
-class Disbelieve:
+class Disbelieve(msgspec.Struct, frozen=True):
     """Believe of a claim or a volume what the server says."""
 
     what: Preparation

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TypeAlias
 
 from closeknit.apis import core_v1
@@ -27,6 +26,7 @@ from closeknit.dialects.kueue.workload_objects import is_over
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.cluster import Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.topology import HOSTNAME

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
 from closeknit.hub import quota
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Placed, Shortfall, Undecided, Unplaceable
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Request

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from closeknit.apis import core_v1
 from closeknit.dialects import DIALECTS
@@ -15,6 +14,7 @@ from closeknit.dialects.wire.kinds import Origin
 from closeknit.engine import Engine
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Placed, Undecided, Unplaceable
 from closeknit.hub.workload import Workload
 from closeknit.scheduler import outcome_json, wording

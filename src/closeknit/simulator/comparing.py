@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import Node
 from closeknit.simulator import real_scheduler
 from closeknit.simulator.history import History

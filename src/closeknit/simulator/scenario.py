@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import Node
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TypeAlias
 
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.neighbours import Apart, Near, Neighbour, PodRule, PodSelector, binding
 from closeknit.hub.neighbours import Spread as SpreadRule
 from closeknit.hub.nodes import NodeFilter, Toleration

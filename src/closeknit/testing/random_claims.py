@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any, TypeAlias
 
@@ -21,6 +20,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.drawing import HOSTNAME
 from closeknit.hub.request import PodSet, Reference, Request
 from closeknit.hub.resources import Resources

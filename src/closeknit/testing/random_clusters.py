@@ -6,10 +6,11 @@ workloads that hold part of them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.drawing import GPU, HOSTNAME
 from closeknit.hub.nodes import Effect, Node, Taint
 from closeknit.hub.request import HostPort

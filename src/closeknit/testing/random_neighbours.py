@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from random import Random
 
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.drawing import HOSTNAME
 from closeknit.hub.neighbours import Apart, Near, Neighbour, PodRule, PodSelector, Spread
 from closeknit.hub.nodes import Operator, Requirement

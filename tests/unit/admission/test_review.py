@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from closeknit.dialects import DIALECTS
 from closeknit.dialects.reading import load_documents
 from closeknit.dialects.store.view import View
 from closeknit.dialects.text.documents import Document
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 
 Json = dict[str, Any]

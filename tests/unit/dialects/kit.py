@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from textwrap import dedent
 from typing import Any
 
@@ -14,6 +13,7 @@ from closeknit.dialects.reading import load
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.cluster import Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.neighbours import Neighbour
 from closeknit.hub.request import Request
 

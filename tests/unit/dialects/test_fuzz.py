@@ -6,9 +6,9 @@ import copy
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import astuple
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from hypothesis import example, given, settings
@@ -171,7 +171,7 @@ def sound(found: Reading) -> None:
         assert problem.problem.message.endswith((".", "?", "…")), problem
         assert len(str(problem)) < 2000
         assert str(problem).isprintable(), problem
-        assert problem.object is None or "".join(astuple(problem.object)).isprintable()
+        assert problem.object is None or "".join(msgspec.structs.astuple(problem.object)).isprintable()
     for workload in found.workloads:
         assert (workload.request is None) == bool(workload.problems)
         if workload.request is not None:

@@ -6,7 +6,7 @@ Nothing here looks at a clock: the counts of ``Statistics`` are the same on ever
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import pytest
@@ -18,6 +18,7 @@ from closeknit.engine.explanation import variants
 from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.node_fits import NodeFits
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Placed, Statistics, Unplaceable
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from closeknit.engine import Engine
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import NAME_FIELD, Effect, NodeFilter, Operator, Requirement, Term, Toleration
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import PodSet

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tracemalloc
-from dataclasses import replace
 
 import pytest
 
 from closeknit import solve
 from closeknit.engine import Budget, Engine
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Placed, Statistics, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError

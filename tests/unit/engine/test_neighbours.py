@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.drawing import HOSTNAME, parse
 from closeknit.hub.neighbours import Apart, Near, Neighbour, PodRule, PodSelector, Spread
 from closeknit.hub.nodes import Operator, Requirement

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from random import Random
 
 import pytest
 
 from bench.search_rules import FAMILIES, saving, searched
 from closeknit.engine.rules import ALL, Rules
+from closeknit.hub.copying import replace
 
 NAMES = [rule.name for rule in fields(Rules)]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import NodeFilter, Operator, Preference, Requirement, Term
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import PodSet, Request

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from closeknit.engine import Budget, Engine, short_path
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Outcome, Placed, Unplaceable
 from closeknit.hub.request import Request
 from closeknit.testing.builders import group, pods, request

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from closeknit.hub.accounts import Accounts
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import DomainFit, Holder
 from closeknit.hub.quota import LEVEL, Account, Charge, Option, refused
 from closeknit.hub.request import Group, PodSet, Request

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -17,6 +16,7 @@ from closeknit.dialects.core.pods import ReadPod, read_pod
 from closeknit.dialects.kai.compile import group_terms, read_pod_group
 from closeknit.dialects.ownership import pod_of
 from closeknit.dialects.store.objects import Stored
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed, Statistics
 from closeknit.hub.request import Request

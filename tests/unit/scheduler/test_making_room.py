@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
 from closeknit.engine import Engine
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.drawing import GPU
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from closeknit.hub.copying import replace
 from closeknit.hub.neighbours import Apart, PodSelector
 from closeknit.hub.outcome import (
     Assignment,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
 from closeknit.engine import Engine
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.drawing import GPU
 from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.quota import QUEUE_LEVEL, Account

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
 from closeknit.engine import Engine
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.drawing import GPU
 from closeknit.hub.outcome import Placed
 from closeknit.hub.quota import QUEUE_LEVEL, Account

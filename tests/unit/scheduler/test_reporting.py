@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from random import Random
 from typing import Any, cast
 
 import pytest
 
+from closeknit.hub.copying import replace
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kai as sentences
 from closeknit.kube.errors import ForbiddenError, UnavailableError

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Unplaceable
 from closeknit.hub.sentences import kai as sentences
 from closeknit.scheduler import reports

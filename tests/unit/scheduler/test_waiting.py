@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import pytest
 
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.drawing import GPU
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Outcome, Placed, Undecided, Unplaceable

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from closeknit.hub.copying import replace
 from closeknit.hub.neighbours import Apart, Near, PodRule, PodSelector, Spread
 from closeknit.hub.outcome import (
     Assignment,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from closeknit.hub.copying import replace
 from closeknit.simulator import real_scheduler
 from closeknit.simulator.comparing import compared, with_merged_racks
 from closeknit.simulator.generated import Mix, generate

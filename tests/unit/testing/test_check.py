@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Assignment, GroupReach, Placed, Wishes
 from closeknit.testing import check
 from closeknit.testing.builders import group, pods, request

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
 
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import Effect, Node, NodeFilter, Operator, Requirement, Taint, Term, Toleration
 from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import HostPort, PodSet, Request

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import Request
 from closeknit.testing import oracle

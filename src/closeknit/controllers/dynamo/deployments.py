@@ -11,7 +11,6 @@ anew. The queue that they name is for an administrator to make.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -46,6 +45,7 @@ from closeknit.dialects.grove.constraints import CONDITION as GROVE_CONDITION
 from closeknit.dialects.grove.updates import update_problems
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 
 READY = "Ready"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -34,6 +33,7 @@ from closeknit.dialects.grove.owners import set_of
 from closeknit.dialects.grove.to_pods import pod_template, to_pod
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.kube.start_order import STARTS_AFTER, Earlier
 

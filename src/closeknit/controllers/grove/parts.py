@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from closeknit.apis.core_v1 import Pod, Service
@@ -21,6 +20,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 
 KINDS = (

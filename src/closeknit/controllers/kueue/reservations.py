@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from closeknit.apis import core_v1
@@ -32,6 +32,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.cluster import Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.quota import Charge, Option

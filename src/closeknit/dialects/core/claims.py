@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from closeknit.apis import resource_k8s_io_v1 as wire
 from closeknit.apis.resource_nvidia_com_v1beta1 import ComputeDomain
@@ -31,6 +31,7 @@ from closeknit.dialects.core.partitions import parts, shared
 from closeknit.dialects.core.shared_claims import on_one_host
 from closeknit.dialects.core.volumes import add_volume
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import NAME_FIELD, Operator, Requirement, Term
 from closeknit.hub.problems import Problem

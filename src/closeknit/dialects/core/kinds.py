@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from closeknit.apis import core_v1, scheduling_k8s_io_v1
@@ -13,6 +12,7 @@ from closeknit.apis.resource_nvidia_com_v1beta1 import ComputeDomain
 from closeknit.apis.topology_node_k8s_io_v1alpha2 import NodeResourceTopology
 from closeknit.apis.wire import words
 from closeknit.dialects.wire.kinds import Kind
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Path
 from closeknit.hub.quantities import written
 from closeknit.hub.resources import Resources

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+import msgspec
+
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Code, Fact, Field, Problem
 from closeknit.hub.request import Group, Member, Request
@@ -19,8 +22,7 @@ from closeknit.hub.sentences import core as sentences
 from closeknit.hub.topology import HOSTNAME, Topology
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(msgspec.Struct, frozen=True):
     """The node labels of the levels that a part requires and prefers."""
 
     required: str | None = None

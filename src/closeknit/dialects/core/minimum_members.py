@@ -11,12 +11,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
 from closeknit.dialects.core.naming import pod_set_name
 from closeknit.dialects.core.pods import ReadPod, Shape, Stage
+from closeknit.hub.copying import replace
 from closeknit.hub.neighbours import Neighbour
 from closeknit.hub.request import Group, PodSet
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from closeknit.apis import core_v1
 from closeknit.dialects.core.allocated import devices_beside, held_devices
 from closeknit.dialects.core.claims import Claimed
@@ -15,6 +13,7 @@ from closeknit.dialects.core.volumes import add_volume, attachable
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.cluster import Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import Problem

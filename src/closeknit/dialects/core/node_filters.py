@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from enum import Enum
 from typing import TypeVar
 
 from closeknit.apis import core_v1
 from closeknit.dialects.core.resources import resources
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import (
     NAME_FIELD,
     Effect,

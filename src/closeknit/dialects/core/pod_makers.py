@@ -9,7 +9,7 @@ have none. What a family makes of a gang is its own affair.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from closeknit.apis import job_keys
@@ -24,6 +24,7 @@ from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import core as sentences

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import TypeAlias
@@ -18,6 +17,7 @@ from closeknit.dialects.core.references import references
 from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.cluster import Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.neighbours import Neighbour
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.paths import Path
@@ -49,8 +49,7 @@ class Stage(Enum):
     """It uses nothing any more; if it is to run again, another pod takes its place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """What makes two pods interchangeable."""
 
     resources: Resources
@@ -82,8 +81,7 @@ class Shape:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPod:
+class ReadPod(msgspec.Struct, frozen=True):
     """A pod as far as placing it is concerned."""
 
     stored: Stored[core_v1.Pod]
@@ -115,8 +113,7 @@ class ReadPod:
         return bool(self.node) and self.stage in (Stage.RUNNING, Stage.LEAVING)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadTemplate:
+class ReadTemplate(msgspec.Struct, frozen=True):
     """What each pod of a template asks for; ``problems`` are those of ``ReadPod``."""
 
     shape: Shape

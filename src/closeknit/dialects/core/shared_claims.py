@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 from closeknit.dialects.core.devices import GROUP
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.neighbours import Near, PodSelector
 from closeknit.hub.nodes import Operator, Requirement

@@ -7,13 +7,13 @@ sight, what its zones have left is compared with all that a group must place at 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from closeknit.apis.topology_node_k8s_io_v1alpha2 import NUMA, NodeResourceTopology
 from closeknit.dialects.core.levels import level_of_nodes
 from closeknit.dialects.core.node_filters import narrowed
 from closeknit.dialects.core.resources import resources
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import NAME_FIELD, Operator, Requirement, Term
 from closeknit.hub.quantities import Rounding
 from closeknit.hub.request import Group, Member, PodSet, Request

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -22,6 +21,7 @@ from closeknit.dialects.grove.topologies import kai_names
 from closeknit.dialects.kai.to_pod_group import to_topology_object
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.sentences import dynamo as sentences
 from closeknit.hub.topology import Topology
 

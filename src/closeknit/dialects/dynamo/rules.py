@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from closeknit.apis.grove_io_v1alpha1 import TopologyConstraint
@@ -17,6 +17,7 @@ from closeknit.dialects.dynamo.deployments import Component, Deployment
 from closeknit.dialects.grove.names import own_name_problems
 from closeknit.dialects.grove.topologies import DOMAINS
 from closeknit.dialects.wire.decoding import decode
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, Range
 from closeknit.hub.sentences import dynamo as sentences

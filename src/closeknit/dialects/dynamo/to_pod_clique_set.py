@@ -13,7 +13,6 @@ sentence speaks of its own objects, the code is exchanged for one of Dynamo's wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from closeknit.apis.dynamo_keys import COMPONENT, DEPLOYMENT, KAI_QUEUE
@@ -24,6 +23,7 @@ from closeknit.dialects.dynamo.rules import Place, is_overridden, of_component, 
 from closeknit.dialects.grove import constraints as grove_constraints
 from closeknit.dialects.grove.constraints import Loss
 from closeknit.dialects.grove.names import LONGEST
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Path, rebased, starts_with
 from closeknit.hub.problems import Code, Problem
 from closeknit.hub.sentences import dynamo, grove

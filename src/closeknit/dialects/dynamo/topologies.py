@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from closeknit.apis import nvidia_com_v1alpha1 as alpha
 from closeknit.apis import nvidia_com_v1beta1 as beta
@@ -17,6 +16,7 @@ from closeknit.dialects.family import Described
 from closeknit.dialects.grove.topologies import DOMAINS, MANAGED, Known, asked_for, known
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.sentences import dynamo as sentences

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from closeknit.apis.grove_io_v1alpha1 import ClusterTopology, ClusterTopologyBinding, PodCliqueSet
@@ -25,6 +24,7 @@ from closeknit.dialects.kai.compile import PRIORITIES
 from closeknit.dialects.ownership import pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.many_problems import first_of
 from closeknit.hub.problems import Problem, parted

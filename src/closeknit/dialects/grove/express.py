@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from closeknit.dialects.core.kinds import new_object
 from closeknit.dialects.core.naming import UniqueNames, plain_name, shortened
@@ -18,6 +17,7 @@ from closeknit.dialects.family import Object
 from closeknit.dialects.grove.names import LONGEST
 from closeknit.dialects.grove.to_cliques import API_VERSION
 from closeknit.dialects.grove.topologies import DOMAINS
+from closeknit.hub.copying import replace
 from closeknit.hub.problems import Code, Fact, InvalidError, Problem
 from closeknit.hub.request import Group, Member, PodSet
 from closeknit.hub.sentences import grove as sentences

@@ -10,7 +10,6 @@ which nothing is needed, each of them whole or not at all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from closeknit.apis.grove_keys import PART_OF, POD_CLIQUE
 from closeknit.dialects.core.naming import pod_set_name, workload_name
@@ -23,6 +22,7 @@ from closeknit.dialects.grove.names import (
     scaled_name,
     scaling_group_name,
 )
+from closeknit.hub.copying import replace
 from closeknit.hub.request import Group, Request
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from closeknit.apis import grove_io_v1alpha1 as wire
@@ -18,6 +18,7 @@ from closeknit.dialects.family import Described
 from closeknit.dialects.grove.places import places
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem
 from closeknit.hub.sentences import grove as sentences

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.apis.kai_keys import NODE_POOL
@@ -46,6 +47,7 @@ from closeknit.dialects.kai.topologies import FAMILY
 from closeknit.dialects.ownership import pods_of
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
@@ -57,8 +59,7 @@ PRIORITIES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 
 """The classes that KAI's installation brings."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadGroup:
+class ReadGroup(msgspec.Struct, frozen=True):
     """A PodGroup with all that was made of it."""
 
     workload: Workload
@@ -92,8 +93,7 @@ def compile_owner(stored: Stored[Any], view: View) -> Compiled:
     return Compiled(tuple(each.workload for each in read), own)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTerms:
+class GroupTerms(msgspec.Struct, frozen=True):
     """What a PodGroup says by itself. Its pods come and go more often, and change nothing about it."""
 
     workload: Workload

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
+
+import msgspec
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.dialects.compiling import KnownTopologies
@@ -20,8 +21,7 @@ from closeknit.hub.sentences import kai as sentences
 from closeknit.hub.topology import Topology
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(msgspec.Struct, frozen=True):
     """Where the author of a constraint wrote its topology and levels."""
 
     topology: Path
@@ -35,8 +35,7 @@ class Fields:
         return cls((*path, "topology"), (*path, "requiredTopologyLevel"), (*path, "preferredTopologyLevel"))
 
 
-@dataclass(frozen=True, slots=True)
-class Constraints:
+class Constraints(msgspec.Struct, frozen=True):
     """All constraints of a PodGroup; the empty name stands for the PodGroup itself."""
 
     topology: str | None

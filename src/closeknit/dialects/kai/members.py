@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+
+import msgspec
 
 from closeknit.apis.kai_keys import SUBGROUP_LABEL, TASK_PRIORITY
 from closeknit.dialects.core.assumed_pods import Assumed, pods_missing
@@ -27,8 +28,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _LABEL = ("metadata", "labels", SUBGROUP_LABEL)
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
+class Members(msgspec.Struct, frozen=True):
     """The pods of a PodGroup that exist."""
 
     by_leaf: Mapping[str, Sequence[ReadPod]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from closeknit.apis.core_v1 import Node
 from closeknit.apis.kai_keys import NODE_POOL
@@ -11,6 +10,7 @@ from closeknit.dialects.compiling import topologies_of
 from closeknit.dialects.kai.constraints import Constraints
 from closeknit.dialects.kai.topologies import FAMILY
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Group, PodSet
 from closeknit.hub.sentences import kai as sentences

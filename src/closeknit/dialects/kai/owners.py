@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from closeknit.apis.batch_v1 import Job
@@ -35,6 +34,7 @@ from closeknit.dialects.ownership import claim_of, exists, pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem

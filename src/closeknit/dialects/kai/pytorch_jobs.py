@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from closeknit.apis import job_keys
 from closeknit.apis import kai_keys as keys
@@ -12,6 +11,7 @@ from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, Outline, Parent, Template
 from closeknit.dialects.kai.owner_fields import Owner, count, is_finished, segment_size
 from closeknit.dialects.store.objects import Stored
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kai as sentences

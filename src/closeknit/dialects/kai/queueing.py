@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from math import floor
 from typing import Any
@@ -25,6 +24,7 @@ from closeknit.dialects.kai.queues import UNLIMITED, circular, queues
 from closeknit.dialects.kai.rules import PREEMPTIBILITIES
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.quota import QUEUE_LEVEL, Account

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.dialects.core.naming import all_match
+from closeknit.hub.copying import replace
 from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Choices, Field, Problem, shown

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from closeknit.apis import kai_scheduler_v1alpha1 as wire
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup, PodGroupSpec, TopologyConstraint
@@ -16,6 +15,7 @@ from closeknit.dialects.kai.owners import OWNERS, implicit_groups
 from closeknit.dialects.kai.subgroups import tree
 from closeknit.dialects.kai.topologies import to_topology, topology_problems
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.topology import Level
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
@@ -16,6 +16,7 @@ from closeknit.dialects.kueue.workload_objects import is_over
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import InvalidError, OneOf, Problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from closeknit.apis import core_v1
@@ -30,6 +30,7 @@ from closeknit.dialects.kueue.workload_objects import is_over, read_workload
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.cluster import Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem, parted
 from closeknit.hub.sentences import kueue as sentences

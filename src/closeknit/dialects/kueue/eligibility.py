@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet
 from closeknit.dialects.kueue.queues import Queue
 from closeknit.dialects.kueue.quotas import Covered, Flavor, Quota
 from closeknit.dialects.kueue.topology_request import level_problems
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import NAME_FIELD, Effect, NodeFilter, Operator, Requirement, Term
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.sentences import kueue as sentences

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis.closeknit_keys import LEFT_OUT
@@ -16,6 +15,7 @@ from closeknit.dialects.kueue.queued_workload import MOST_POD_SETS
 from closeknit.dialects.kueue.to_pod_sets import Piece, ToPodSets
 from closeknit.dialects.kueue.topology_request import LONGEST_LEVEL, to_annotations, to_fields
 from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE
+from closeknit.hub.copying import replace
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import kueue as sentences

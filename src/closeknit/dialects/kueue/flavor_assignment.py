@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, product
 
 from closeknit.dialects.kueue.eligibility import Refusal, eligible, listed, narrowed
@@ -13,6 +13,7 @@ from closeknit.dialects.kueue.quotas import Covered, Flavor, Quota, account
 from closeknit.dialects.kueue.to_request import to_request
 from closeknit.dialects.kueue.topology_request import level_problems
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.quota import Charge, Option
 from closeknit.hub.request import PodSet, Request

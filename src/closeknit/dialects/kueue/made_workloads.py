@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from closeknit.apis import kueue_keys as keys
@@ -29,6 +28,7 @@ from closeknit.dialects.kueue.queued_workload import (
 from closeknit.dialects.kueue.topology_request import from_annotations
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kueue as sentences

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -26,6 +25,7 @@ from closeknit.dialects.kueue.slices import whole_number
 from closeknit.dialects.kueue.topology_request import from_annotations
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.wire.registry import is_name
+from closeknit.hub.copying import replace
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.sentences import wire as wire_sentences

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
@@ -18,6 +18,7 @@ from closeknit.dialects.kueue.quotas import Covered, Quota
 from closeknit.dialects.kueue.topologies import kueue_key
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, parted, shown, suggestion

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.kueue.queued_workload import MOST_POD_SETS
 from closeknit.dialects.kueue.slices import MOST_LAYERS
+from closeknit.hub.copying import replace
 from closeknit.hub.problems import Code, Fact, Problem
 from closeknit.hub.request import Group, Member, PodSet
 from closeknit.hub.sentences import kueue as sentences

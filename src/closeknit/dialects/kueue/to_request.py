@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.core.naming import pod_set_name
 from closeknit.dialects.kueue.queued_workload import PodSlot, QueuedPodSet, QueuedWorkload
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.topology import Topology

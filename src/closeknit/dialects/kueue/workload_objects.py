@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import msgspec
 
@@ -23,6 +22,7 @@ from closeknit.dialects.kueue.queued_workload import (
 )
 from closeknit.dialects.kueue.topology_request import from_fields
 from closeknit.dialects.store.objects import Stored
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem, Range
 from closeknit.hub.sentences import core

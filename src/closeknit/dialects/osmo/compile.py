@@ -6,7 +6,6 @@ Its request is the same as that of KAI's PodGroup and pods for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.dialects.core.naming import pod_set_name, workload_name
@@ -19,6 +18,7 @@ from closeknit.dialects.osmo.workflows import ReadWorkflow, Task, TaskGroup, wor
 from closeknit.dialects.ownership import pods_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.workload import ObjectName, Workload

@@ -11,7 +11,7 @@ it has ended is made again, and that is no retry.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from closeknit.apis import osmo_closeknit_dev_v1alpha1 as wire
@@ -25,6 +25,7 @@ from closeknit.dialects.osmo.exit_actions import (
     action_for,
 )
 from closeknit.dialects.osmo.workflows import ReadWorkflow, Task, TaskGroup, pod_name
+from closeknit.hub.copying import replace
 
 MOST_RETRIES = 5
 """How often a task runs again before its failure counts."""

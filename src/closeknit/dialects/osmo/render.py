@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from closeknit.apis.closeknit_keys import RUN_SECONDS
@@ -22,6 +21,7 @@ from closeknit.dialects.osmo.tree import Subgroup
 from closeknit.dialects.osmo.workflows import ReadWorkflow, Task, TaskGroup, pod_name, workflow_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 
 _UNLIMITED = {"quota": -1, "limit": -1, "overQuotaWeight": 1}

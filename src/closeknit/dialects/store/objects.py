@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
@@ -15,16 +16,14 @@ from closeknit.hub.workload import ObjectName
 _O_co = TypeVar("_O_co", bound=KubernetesObject, covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
+class Reported(msgspec.Struct, frozen=True):
     """A problem, and the object that it is reported for."""
 
     key: Key
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(msgspec.Struct, frozen=True):
     key: Key
     object: ObjectName
 
@@ -39,14 +38,13 @@ class _Entry:
         return self.object.namespace
 
 
-@dataclass(frozen=True, slots=True)
-class Stored(_Entry, Generic[_O_co]):
+class Stored(_Entry, Generic[_O_co], frozen=True):
     """An object that could be read."""
 
     content: _O_co
     problems: tuple[Problem, ...] = ()
     """What is wrong with its shape although it could be read; already reported."""
-    written: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+    written: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """The whole object of the manifest, unused fields included; empty unless its kind is kept verbatim."""
     bare: bool = False
     """Whether its manifest has no apiVersion, kind and metadata, and so no namespace either."""
@@ -63,8 +61,7 @@ class Stored(_Entry, Generic[_O_co]):
         return Reported(self.key, problem)
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable(_Entry):
+class Unreadable(_Entry, frozen=True):
     """An object that could not be read. Others may name it, which is no mistake of theirs."""
 
     shape: type[Wire]

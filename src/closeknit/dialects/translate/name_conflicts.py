@@ -7,10 +7,11 @@ is ours to choose, the second gets another; where an operator's rule gives it, b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from closeknit.dialects.family import Object
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import ObjectName, Workload
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from closeknit.dialects.compiling import render_object, topologies_of
 from closeknit.dialects.family import Family, Object
@@ -20,6 +19,7 @@ from closeknit.dialects.translate.name_conflicts import (
     other_names,
     plainly_named,
 )
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Code, Fact, InvalidError, Problem

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.blame import Blame, Culprit
 from closeknit.engine.explanation.trials import Trials
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import LevelChange, Relaxation
 from closeknit.hub.request import Group, problems
 from closeknit.hub.topology import Topology

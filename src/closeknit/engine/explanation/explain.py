@@ -6,8 +6,6 @@ or by sums that decide, and every relaxation was tried on the whole request.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from closeknit.engine.explanation.blame import Blame, Culprit
 from closeknit.engine.explanation.coarser_levels import CoarserLevels
 from closeknit.engine.explanation.departures import Departures
@@ -15,6 +13,7 @@ from closeknit.engine.explanation.exclusions import exclusions
 from closeknit.engine.explanation.fewer_pods import FewerPods
 from closeknit.engine.explanation.fits import Survey
 from closeknit.engine.explanation.trials import Trials
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Shortfall
 from closeknit.hub.topology import Topology
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from closeknit.engine.compiled_request import CompiledRequest, Goal
@@ -11,6 +10,7 @@ from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.blame import Culprit
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.score import Spread, new_pods
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import CountChange, Relaxation
 from closeknit.hub.request import Group, PodSet
 

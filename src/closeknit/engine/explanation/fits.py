@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from closeknit.engine.node_fits import MOST, PodShape, fits
 from closeknit.engine.score import Spread, new_pods
 from closeknit.engine.tree import Ints
 from closeknit.hub.cluster import Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import DomainFit, Holder
 
 _SHOWN = 5

@@ -6,7 +6,6 @@ A question that would cost too much is left open, and nothing is claimed on its 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from closeknit.engine.budget import Budget
 from closeknit.engine.compiled_request import CompiledRequest, Goal
@@ -14,6 +13,7 @@ from closeknit.engine.explanation.fill import Fill
 from closeknit.engine.ledger import Ledger
 from closeknit.engine.score import Spread, new_pods
 from closeknit.engine.search import Found, Search
+from closeknit.hub.copying import replace
 from closeknit.hub.request import Group, Request
 
 _STEPS, _STEPS_A_GRANT = 600, 1_500

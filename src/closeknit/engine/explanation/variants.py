@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
 
+from closeknit.hub.copying import replace
 from closeknit.hub.request import Group, Member, PodSet
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
+from closeknit.hub.copying import replace
 from closeknit.kube.embedded import apply as applying
 from closeknit.kube.embedded import decoding
 from closeknit.kube.embedded.checking import required

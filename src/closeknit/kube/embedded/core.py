@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
+from closeknit.hub.copying import replace
 from closeknit.kube.clock import Clock, timestamp
 from closeknit.kube.embedded.apply import Writer
 from closeknit.kube.embedded.kinds import Kind, Kinds

@@ -14,13 +14,14 @@ import ssl
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import aiohttp
 import msgspec
 
+from closeknit.hub.copying import replace
 from closeknit.kube.clock import Clock
 from closeknit.kube.errors import (
     ApiError,

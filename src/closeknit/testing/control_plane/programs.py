@@ -13,8 +13,10 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from closeknit.hub.copying import replace
 
 CACHE_VARIABLE = "CLOSEKNIT_CACHE"
 """The environment variable that names another cache."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 from closeknit.controllers.kueue.strict_lines import StrictLines
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import ObjectName, Workload
 from closeknit.scheduler.waiting import WaitingQueue, order

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import combinations
 from random import Random
 from typing import Any
@@ -16,6 +15,7 @@ from closeknit.dialects.core import minimum_members as crews
 from closeknit.dialects.core.minimum_members import FEW, MOST_CHOICES
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -14,6 +13,7 @@ from closeknit.dialects.kai import KAI
 from closeknit.dialects.kai.compile import read_implicit_groups, read_pod_group
 from closeknit.dialects.kai.owners import implicit_groups
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from tests.unit.dialects.kai.owned import changed, job
 from tests.unit.dialects.kai.test_queues import queue

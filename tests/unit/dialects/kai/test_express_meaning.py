@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -15,6 +14,7 @@ from closeknit.dialects.grove import GROVE
 from closeknit.dialects.kai import KAI
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.problems import InvalidError

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from closeknit.apis.closeknit_keys import LEFT_OUT
 from closeknit.dialects.kueue.express import express
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.request import Group, PodSet, Request

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from random import Random
 
 from closeknit.apis.closeknit_keys import LEFT_OUT
@@ -11,6 +10,7 @@ from closeknit.dialects import Source, read
 from closeknit.dialects.kueue.express import express
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.request import Group, Request

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from closeknit.dialects import Source, translate
+from closeknit.hub.copying import replace
 from closeknit.hub.nodes import Operator, Requirement, Term, Toleration
 from closeknit.hub.request import Group, Member, PodSet
 from closeknit.hub.resources import Resources

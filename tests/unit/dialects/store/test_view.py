@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NoReturn
 
 import pytest
@@ -12,6 +11,7 @@ from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Index, Store
 from closeknit.dialects.store.view import View
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import ObjectName
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
 from closeknit.engine import Budget, Engine
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import (
     CountChange,
     Departure,

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from closeknit.hub.copying import replace
 from closeknit.testing.control_plane.programs import (
     ETCD,
     KUBERNETES,
