@@ -38,7 +38,7 @@ class Described:
     """The topologies that no object describes; their levels are those that somebody asks for."""
 
 
-class Compiled(msgspec.Struct, frozen=True):
+class Compiled(msgspec.Struct, frozen=True, gc=False):
     """What an object asks for."""
 
     workloads: tuple[Workload, ...] = ()

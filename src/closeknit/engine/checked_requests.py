@@ -20,7 +20,7 @@ _MOST = 4096
 """Requests remembered; the one not asked for the longest goes first."""
 
 
-class Keyed(msgspec.Struct, frozen=True):
+class Keyed(msgspec.Struct, frozen=True, gc=False):
     """A request's groups and the shapes of its pods."""
 
     root: Group

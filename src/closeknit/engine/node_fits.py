@@ -33,7 +33,7 @@ _PARTS = 64
 _FEW, _ONE_IN = 8, 512
 
 
-class PodShape(msgspec.Struct, frozen=True):
+class PodShape(msgspec.Struct, frozen=True, gc=False):
     """What one pod takes and which nodes it accepts: all that decides where it fits."""
 
     resources: Resources

@@ -18,7 +18,7 @@ from closeknit.hub.sentences import hub as sentences
 from closeknit.hub.topology import Topology
 
 
-class Holding(msgspec.Struct, frozen=True):
+class Holding(msgspec.Struct, frozen=True, gc=False):
     """What one workload's equal pods hold on one node."""
 
     workload: str

@@ -14,7 +14,7 @@ from closeknit.hub.neighbours import PodRule
 from closeknit.hub.topology import DomainPath
 
 
-class Assignment(msgspec.Struct, frozen=True):
+class Assignment(msgspec.Struct, frozen=True, gc=False):
     """One pod and the node it gets."""
 
     pod: str
@@ -23,7 +23,7 @@ class Assignment(msgspec.Struct, frozen=True):
     domain: DomainPath
 
 
-class GroupReach(msgspec.Struct, frozen=True):
+class GroupReach(msgspec.Struct, frozen=True, gc=False):
     """How close a group came, running pods included."""
 
     name: str
@@ -53,7 +53,7 @@ class RuleReach:
     """Those of them that see the rule kept."""
 
 
-class Wishes(msgspec.Struct, frozen=True):
+class Wishes(msgspec.Struct, frozen=True, gc=False):
     """How a placement scores on wishes 1 to 4, one compared after the other; less is better."""
 
     left_out: int
@@ -66,7 +66,7 @@ class Wishes(msgspec.Struct, frozen=True):
     """Wish 3, compared before the domains: how far pods are from preferred rules among them, by weight."""
 
 
-class Statistics(msgspec.Struct, frozen=True):
+class Statistics(msgspec.Struct, frozen=True, gc=False):
     """What a decision cost, in counted work; never in seconds."""
 
     nodes_touched: int = 0
@@ -77,7 +77,7 @@ class Statistics(msgspec.Struct, frozen=True):
     """Steps of the search, charged against the budget."""
 
 
-class Placed(msgspec.Struct, frozen=True):
+class Placed(msgspec.Struct, frozen=True, gc=False):
     """Every pod that must run has a node, and no constraint is broken."""
 
     request: str

@@ -66,7 +66,7 @@ class Charge:
     """How much less it is for each of the workload's spare pods that is left out."""
 
 
-class Option(msgspec.Struct, frozen=True):
+class Option(msgspec.Struct, frozen=True, gc=False):
     """One way in which a workload may run, and what it costs."""
 
     request: Request

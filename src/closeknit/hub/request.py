@@ -59,7 +59,7 @@ class Reference:
     """The uid of the pod for which it is made, or its name where it has none."""
 
 
-class PodSet(msgspec.Struct, frozen=True):
+class PodSet(msgspec.Struct, frozen=True, gc=False):
     """Equal pods. At least ``minimum`` of ``count`` must run at once, or none is placed."""
 
     name: str
@@ -97,7 +97,7 @@ class PodSet(msgspec.Struct, frozen=True):
         return self.pods or tuple(f"{self.name}-{i}" for i in range(len(self.bound), self.count))
 
 
-class Group(msgspec.Struct, frozen=True):
+class Group(msgspec.Struct, frozen=True, gc=False):
     """Members that stay together. Levels are named by node label."""
 
     name: str
@@ -143,7 +143,7 @@ class Group(msgspec.Struct, frozen=True):
 Member: TypeAlias = Group | PodSet
 
 
-class Request(msgspec.Struct, frozen=True):
+class Request(msgspec.Struct, frozen=True, gc=False):
     """One workload's tree, and the topology whose levels it speaks of."""
 
     name: str

@@ -12,7 +12,7 @@ from closeknit.hub.quota import Account, Option
 from closeknit.hub.request import Request
 
 
-class ObjectName(msgspec.Struct, frozen=True):
+class ObjectName(msgspec.Struct, frozen=True, gc=False):
     """The identity of a Kubernetes object; ``namespace`` is empty for a cluster-wide kind."""
 
     api_version: str
@@ -34,7 +34,7 @@ class RunningPod(NamedTuple):
     """Its own, without the namespace, which is the workload's."""
 
 
-class Workload(msgspec.Struct, frozen=True):
+class Workload(msgspec.Struct, frozen=True, gc=False):
     """Something to place. Without a request it is invalid, and ``problems`` say why."""
 
     object: ObjectName

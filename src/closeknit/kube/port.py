@@ -46,7 +46,7 @@ class ChangeType(Enum):
     DELETED = "DELETED"
 
 
-class Change(msgspec.Struct, Generic[T], frozen=True):
+class Change(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """One change of one object. A deleted one is handed out as it was last."""
 
     type: ChangeType
@@ -55,7 +55,7 @@ class Change(msgspec.Struct, Generic[T], frozen=True):
     """Where a watch goes on from after this change."""
 
 
-class Bookmark(msgspec.Struct, frozen=True):
+class Bookmark(msgspec.Struct, frozen=True, gc=False):
     """Nothing before this resource version is missing; a watch can go on from here."""
 
     resource_version: str

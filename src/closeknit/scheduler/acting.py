@@ -36,7 +36,7 @@ class Counters:
     looks: int = 0
 
 
-class Settled(msgspec.Struct, frozen=True):
+class Settled(msgspec.Struct, frozen=True, gc=False):
     """A commit that has come to its end."""
 
     commit: Commit

@@ -44,7 +44,7 @@ class Step(Enum):
     """The pod will not be bound by this commit."""
 
 
-class Bind(msgspec.Struct, frozen=True):
+class Bind(msgspec.Struct, frozen=True, gc=False):
     """Put a pod on a node."""
 
     pod: Key
@@ -52,21 +52,21 @@ class Bind(msgspec.Struct, frozen=True):
     node: str
 
 
-class Look(msgspec.Struct, frozen=True):
+class Look(msgspec.Struct, frozen=True, gc=False):
     """Ask which node a pod has."""
 
     pod: Key
     uid: str
 
 
-class Believe(msgspec.Struct, frozen=True):
+class Believe(msgspec.Struct, frozen=True, gc=False):
     """Believe that a pod is on this node, wherever it was meant to be; empty for what the server says."""
 
     pod: Key
     node: str = ""
 
 
-class Evict(msgspec.Struct, frozen=True):
+class Evict(msgspec.Struct, frozen=True, gc=False):
     """Make a pod go; another pod of its name is left alone."""
 
     pod: Key
@@ -77,7 +77,7 @@ Call: TypeAlias = Bind | Look | Evict | Prepare | Undo
 Action: TypeAlias = Bind | Look | Believe | Prepare | Undo | Disbelieve
 
 
-class Answered(msgspec.Struct, frozen=True):
+class Answered(msgspec.Struct, frozen=True, gc=False):
     """A call and what it came to."""
 
     call: Call

@@ -35,7 +35,7 @@ class Status(Enum):
     INVALID = "invalid"
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """One workload and what became of it; invalid where there is no outcome."""
 
     workload: Workload

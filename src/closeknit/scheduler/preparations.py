@@ -17,19 +17,19 @@ from closeknit.hub.keys import Key
 from closeknit.scheduler.answers import Answer
 
 
-class Prepare(msgspec.Struct, frozen=True):
+class Prepare(msgspec.Struct, frozen=True, gc=False):
     """Make ready what pods claim."""
 
     what: Preparation
 
 
-class Undo(msgspec.Struct, frozen=True):
+class Undo(msgspec.Struct, frozen=True, gc=False):
     """Take back what was made ready, as far as nobody uses it."""
 
     what: Preparation
 
 
-class Disbelieve(msgspec.Struct, frozen=True):
+class Disbelieve(msgspec.Struct, frozen=True, gc=False):
     """Believe of a claim or a volume what the server says."""
 
     what: Preparation

@@ -13,7 +13,8 @@ from closeknit.apis.closeknit_keys import OUTCOME
 from closeknit.dialects import ownership
 from closeknit.dialects.compiling import place_object
 from closeknit.dialects.core.pods import ReadPod, read_pod
-from closeknit.dialects.kai.compile import group_terms, read_pod_group
+from closeknit.dialects.kai.compile import read_pod_group
+from closeknit.dialects.kai.terms import group_terms, spec_terms
 from closeknit.dialects.ownership import pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.copying import replace
@@ -53,6 +54,7 @@ async def test_a_gang_is_compiled_when_it_is_whole_and_when_it_is_bound_and_deci
         assert live.scheduler.counters.decisions == GANGS
         assert counted[read_pod_group] == 2 * GANGS
         assert counted[group_terms] == GANGS
+        assert counted[spec_terms] == 1
         assert counted[pod_of] == 2 * 4 * GANGS
 
 

@@ -22,7 +22,7 @@ from closeknit.hub.sentences import core as sentences
 from closeknit.hub.topology import HOSTNAME, Topology
 
 
-class Levels(msgspec.Struct, frozen=True):
+class Levels(msgspec.Struct, frozen=True, gc=False):
     """The node labels of the levels that a part requires and prefers."""
 
     required: str | None = None

@@ -49,7 +49,7 @@ class Stage(Enum):
     """It uses nothing any more; if it is to run again, another pod takes its place."""
 
 
-class Shape(msgspec.Struct, frozen=True):
+class Shape(msgspec.Struct, frozen=True, gc=False):
     """What makes two pods interchangeable."""
 
     resources: Resources
@@ -81,7 +81,7 @@ class Shape(msgspec.Struct, frozen=True):
         )
 
 
-class ReadPod(msgspec.Struct, frozen=True):
+class ReadPod(msgspec.Struct, frozen=True, gc=False):
     """A pod as far as placing it is concerned."""
 
     stored: Stored[core_v1.Pod]
@@ -113,7 +113,7 @@ class ReadPod(msgspec.Struct, frozen=True):
         return bool(self.node) and self.stage in (Stage.RUNNING, Stage.LEAVING)
 
 
-class ReadTemplate(msgspec.Struct, frozen=True):
+class ReadTemplate(msgspec.Struct, frozen=True, gc=False):
     """What each pod of a template asks for; ``problems`` are those of ``ReadPod``."""
 
     shape: Shape

@@ -20,7 +20,7 @@ from closeknit.dialects.grove.gang_to_request import gang_request, lacking, pods
 from closeknit.dialects.grove.owners import deployment_notes, is_handed_on, is_on_its_own, pods_made_for
 from closeknit.dialects.grove.to_pod_groups import is_for_kai, judged_queue
 from closeknit.dialects.grove.to_request import to_request
-from closeknit.dialects.kai.compile import PRIORITIES
+from closeknit.dialects.kai.terms import PRIORITIES
 from closeknit.dialects.ownership import pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View

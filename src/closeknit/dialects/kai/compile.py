@@ -12,8 +12,6 @@ from closeknit.apis.kai_keys import NODE_POOL
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.compiling import known_topologies
 from closeknit.dialects.core.assumed_pods import (
-    Assumed,
-    assumed_pods,
     pods_missing,
     pods_not_there,
     too_few_given,
@@ -27,7 +25,6 @@ from closeknit.dialects.kai.constraints import Constraints, constraints
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf
 from closeknit.dialects.kai.joining import expected_members
 from closeknit.dialects.kai.members import (
-    DEFAULT,
     Members,
     leaf_pods,
     leaf_pods_of_implicit,
@@ -38,11 +35,12 @@ from closeknit.dialects.kai.members import (
 )
 from closeknit.dialects.kai.node_pools import in_pool, unlabelled_nodes
 from closeknit.dialects.kai.owners import check_joining, condensed_groups, implicit_groups, owner_named
-from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
+from closeknit.dialects.kai.queueing import queued, run_seconds
 from closeknit.dialects.kai.queues import queue_problems
-from closeknit.dialects.kai.rules import field_problems, minimum_problems, share_problems
+from closeknit.dialects.kai.rules import minimum_problems, share_problems
 from closeknit.dialects.kai.running_apart import running_apart
 from closeknit.dialects.kai.subgroups import Tree, tree
+from closeknit.dialects.kai.terms import PRIORITIES, group_terms, leaves_of
 from closeknit.dialects.kai.topologies import FAMILY
 from closeknit.dialects.ownership import pods_of
 from closeknit.dialects.store.objects import Reported, Stored
@@ -55,11 +53,8 @@ from closeknit.hub.problems import Problem, parted
 from closeknit.hub.request import Group, Request
 from closeknit.hub.workload import RunningPod, Workload
 
-PRIORITIES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
-"""The classes that KAI's installation brings."""
 
-
-class ReadGroup(msgspec.Struct, frozen=True):
+class ReadGroup(msgspec.Struct, frozen=True, gc=False):
     """A PodGroup with all that was made of it."""
 
     workload: Workload
@@ -93,50 +88,6 @@ def compile_owner(stored: Stored[Any], view: View) -> Compiled:
     return Compiled(tuple(each.workload for each in read), own)
 
 
-class GroupTerms(msgspec.Struct, frozen=True):
-    """What a PodGroup says by itself. Its pods come and go more often, and change nothing about it."""
-
-    workload: Workload
-    """Without a request."""
-    subgroups: Tree
-    levels: Constraints
-    leaves: Mapping[str, int]
-    """How many pods of each leaf must run at once; empty where that is only judged."""
-    assumed: Assumed
-    problems: tuple[Problem, ...]
-    wrong_queue: tuple[Problem, ...]
-
-
-def group_terms(view: View, key: Key) -> GroupTerms:
-    """Read a PodGroup without its pods."""
-    stored = view.get(key)
-    assert stored is not None
-    group: wire.PodGroup = stored.content
-    found: list[Problem] = []
-    subgroups = tree(group.spec, found)
-    exists = bool(group.metadata.uid) or key in view.existing
-    found.extend(minimum_problems(group.spec, subgroups, exists=exists))
-    known = view.derive(known_topologies, FAMILY, Topology)
-    levels = constraints(group.spec, subgroups, known, {}, found)
-    found.extend(field_problems(stored.written))
-    priority = priority_of(
-        view, group.spec.priority_class_name, ("spec", "priorityClassName"), found, PRIORITIES
-    )
-    since, seconds = created(stored, found), run_seconds(stored, found)
-    leaves = {} if view.judging else leaves_of(group.spec, subgroups)
-    assumed = assumed_pods(
-        group.metadata.annotations, lambda: subgroups.leaves() if subgroups.subgroups else [DEFAULT], found
-    )
-    workload = queued(
-        view,
-        Workload(stored.object, FAMILY, None, priority=priority, created=since, run_seconds=seconds),
-        group.spec.queue,
-        written_preemptibility(stored),
-    )
-    wrong_queue = tuple(queue_problems(view, group.spec.queue, ("spec", "queue")))
-    return GroupTerms(workload, subgroups, levels, leaves, assumed, tuple(found), wrong_queue)
-
-
 def read_pod_group(view: View, key: Key) -> ReadGroup:
     """Read a PodGroup and the pods that belong to it.
 
@@ -148,7 +99,8 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     spec: wire.PodGroupSpec = stored.content.spec
     name = workload_name(stored.namespace, stored.name)
     found = list(terms.problems)
-    subgroups, levels = terms.subgroups, terms.levels
+    of_spec = terms.of_spec
+    subgroups, levels = of_spec.subgroups, of_spec.levels
     pods = pods_of(view, key, FAMILY)
     present = members(pods, name, subgroups)
     found.extend(task_priority_problems(present))
@@ -166,7 +118,7 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     else:
         groups = leaf_pods(
             name,
-            terms.leaves,
+            of_spec.leaves,
             present,
             assumed,
             expected,
@@ -184,7 +136,7 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
         stored,
         terms.workload,
         found,
-        wrong_queue=terms.wrong_queue,
+        wrong_queue=of_spec.wrong_queue,
         present=present,
         root=name,
         request=lambda: (
@@ -324,14 +276,6 @@ def _without_unformed(
     if not formed(""):
         return None
     return replace(subgroups, children={**subgroups.children, **kept}) if kept else subgroups
-
-
-def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, int]:
-    """The minimum of all that has pods: the leaves, or the PodGroup itself if it has no subgroups."""
-    if not subgroups.subgroups:
-        return {"": 1 if spec.min_member is None else max(spec.min_member, 0)}
-    given = subgroups.subgroups
-    return {leaf: least if (least := given[leaf].min_member or 0) > 0 else 0 for leaf in subgroups.leaves()}
 
 
 def _at_most(spec: wire.PodGroupSpec, subgroups: Tree) -> int:

@@ -21,7 +21,7 @@ from closeknit.hub.sentences import kai as sentences
 from closeknit.hub.topology import Topology
 
 
-class Fields(msgspec.Struct, frozen=True):
+class Fields(msgspec.Struct, frozen=True, gc=False):
     """Where the author of a constraint wrote its topology and levels."""
 
     topology: Path
@@ -35,7 +35,7 @@ class Fields(msgspec.Struct, frozen=True):
         return cls((*path, "topology"), (*path, "requiredTopologyLevel"), (*path, "preferredTopologyLevel"))
 
 
-class Constraints(msgspec.Struct, frozen=True):
+class Constraints(msgspec.Struct, frozen=True, gc=False):
     """All constraints of a PodGroup; the empty name stands for the PodGroup itself."""
 
     topology: str | None

@@ -28,7 +28,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _LABEL = ("metadata", "labels", SUBGROUP_LABEL)
 
 
-class Members(msgspec.Struct, frozen=True):
+class Members(msgspec.Struct, frozen=True, gc=False):
     """The pods of a PodGroup that exist."""
 
     by_leaf: Mapping[str, Sequence[ReadPod]]

@@ -14,10 +14,11 @@ from closeknit.apis.core_v1 import Pod
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.family import Condition, Event, Status
-from closeknit.dialects.kai.compile import leaves_of, read_pod_group
+from closeknit.dialects.kai.compile import read_pod_group
 from closeknit.dialects.kai.members import members
 from closeknit.dialects.kai.owners import check_pod
 from closeknit.dialects.kai.subgroups import tree
+from closeknit.dialects.kai.terms import leaves_of
 from closeknit.dialects.kai.topologies import FAMILY
 from closeknit.dialects.ownership import claim_of, pod_of, pods_of
 from closeknit.dialects.store.objects import Stored

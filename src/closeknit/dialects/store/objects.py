@@ -16,14 +16,14 @@ from closeknit.hub.workload import ObjectName
 _O_co = TypeVar("_O_co", bound=KubernetesObject, covariant=True)
 
 
-class Reported(msgspec.Struct, frozen=True):
+class Reported(msgspec.Struct, frozen=True, gc=False):
     """A problem, and the object that it is reported for."""
 
     key: Key
     problem: Problem
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _Entry(msgspec.Struct, frozen=True, gc=False):
     key: Key
     object: ObjectName
 
@@ -38,7 +38,7 @@ class _Entry(msgspec.Struct, frozen=True):
         return self.object.namespace
 
 
-class Stored(_Entry, Generic[_O_co], frozen=True):
+class Stored(_Entry, Generic[_O_co], frozen=True, gc=False):
     """An object that could be read."""
 
     content: _O_co
@@ -61,7 +61,7 @@ class Stored(_Entry, Generic[_O_co], frozen=True):
         return Reported(self.key, problem)
 
 
-class Unreadable(_Entry, frozen=True):
+class Unreadable(_Entry, frozen=True, gc=False):
     """An object that could not be read. Others may name it, which is no mistake of theirs."""
 
     shape: type[Wire]

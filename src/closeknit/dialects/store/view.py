@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+
+import msgspec
 
 from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
@@ -32,8 +33,7 @@ _Source: TypeAlias = Change | _Name
 """What a result was worked out from: a question to the store, which begins with a text, or another result."""
 
 
-@dataclass(slots=True)
-class _Result:
+class _Result(msgspec.Struct, gc=False):
     """What a function made, and from what."""
 
     value: Any

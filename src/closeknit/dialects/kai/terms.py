@@ -1,0 +1,111 @@
+"""What a PodGroup says by itself, without its pods: these come and go more often, and change nothing of it.
+
+Most PodGroups are made from one template and differ in their names alone, so what follows from a spec is
+worked out once for all PodGroups that have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
+from closeknit.apis.kai_scheduler_v1alpha1 import Topology
+from closeknit.dialects.compiling import known_topologies
+from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods
+from closeknit.dialects.core.priority import created, priority_of
+from closeknit.dialects.kai.constraints import Constraints, constraints
+from closeknit.dialects.kai.members import DEFAULT
+from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
+from closeknit.dialects.kai.queues import queue_problems
+from closeknit.dialects.kai.rules import field_problems, minimum_problems
+from closeknit.dialects.kai.subgroups import Tree, tree
+from closeknit.dialects.kai.topologies import FAMILY
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+from closeknit.hub.problems import Problem
+from closeknit.hub.workload import Workload
+
+PRIORITIES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
+"""The classes that KAI's installation brings."""
+_LARGEST_SHARED = 4096
+"""Bytes of a spec that is looked up among those known; larger ones are as good as never alike."""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(wire.PodGroupSpec).decode
+
+
+class SpecTerms(msgspec.Struct, frozen=True, gc=False):
+    """What follows from the spec of a PodGroup, whatever its name."""
+
+    subgroups: Tree
+    levels: Constraints
+    leaves: Mapping[str, int]
+    """How many pods of each leaf must run at once; empty where that is only judged."""
+    priority: int
+    problems: tuple[Problem, ...]
+    wrong_queue: tuple[Problem, ...]
+
+
+class GroupTerms(msgspec.Struct, frozen=True, gc=False):
+    """What a PodGroup says by itself."""
+
+    workload: Workload
+    """Without a request."""
+    of_spec: SpecTerms
+    assumed: Assumed
+    problems: tuple[Problem, ...]
+    """Those of its spec included."""
+
+
+def group_terms(view: View, key: Key) -> GroupTerms:
+    """Read a PodGroup without its pods."""
+    stored = view.get(key)
+    assert stored is not None
+    group: wire.PodGroup = stored.content
+    exists = bool(group.metadata.uid) or key in view.existing
+    written = _encode(group.spec)
+    if len(written) <= _LARGEST_SHARED:
+        terms = view.derive(spec_terms, written, exists)
+    else:
+        terms = _terms_of(view, group.spec, exists=exists)
+    found = [*terms.problems, *field_problems(stored.written)]
+    since, seconds = created(stored, found), run_seconds(stored, found)
+    subgroups = terms.subgroups
+    assumed = assumed_pods(
+        group.metadata.annotations, lambda: subgroups.leaves() if subgroups.subgroups else [DEFAULT], found
+    )
+    workload = queued(
+        view,
+        Workload(stored.object, FAMILY, None, priority=terms.priority, created=since, run_seconds=seconds),
+        group.spec.queue,
+        written_preemptibility(stored),
+    )
+    return GroupTerms(workload, terms, assumed, tuple(found))
+
+
+def spec_terms(view: View, written: bytes, exists: bool) -> SpecTerms:  # noqa: FBT001 (an argument that is derived for has no name)
+    """Read a spec, as JSON, of PodGroups that a cluster has admitted already or has not."""
+    return _terms_of(view, _decode(written), exists=exists)
+
+
+def _terms_of(view: View, spec: wire.PodGroupSpec, *, exists: bool) -> SpecTerms:
+    found: list[Problem] = []
+    subgroups = tree(spec, found)
+    found.extend(minimum_problems(spec, subgroups, exists=exists))
+    known = view.derive(known_topologies, FAMILY, Topology)
+    levels = constraints(spec, subgroups, known, {}, found)
+    path = ("spec", "priorityClassName")
+    priority = priority_of(view, spec.priority_class_name, path, found, PRIORITIES)
+    leaves = {} if view.judging else leaves_of(spec, subgroups)
+    wrong_queue = tuple(queue_problems(view, spec.queue, ("spec", "queue")))
+    return SpecTerms(subgroups, levels, leaves, priority, tuple(found), wrong_queue)
+
+
+def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, int]:
+    """The minimum of all that has pods: the leaves, or the PodGroup itself if it has no subgroups."""
+    if not subgroups.subgroups:
+        return {"": 1 if spec.min_member is None else max(spec.min_member, 0)}
+    given = subgroups.subgroups
+    return {leaf: least if (least := given[leaf].min_member or 0) > 0 else 0 for leaf in subgroups.leaves()}
