@@ -28,7 +28,7 @@ GROUP, KIND = "operator.config.grove.io", "OperatorConfiguration"
 
 
 def configuration(*domains: str, enabled: bool = True, image: str = "") -> list[Stored[Any]]:
-    levels = [TopologyLevel(domain=each, key=f"topology/{each}") for each in domains]
+    levels = tuple(TopologyLevel(domain=each, key=f"topology/{each}") for each in domains)
     switch = TopologyAwareSchedulingConfiguration(enabled=enabled, levels=levels or None)
     content = OperatorConfiguration(
         api_version=f"{GROUP}/v1alpha1",

@@ -12,7 +12,7 @@ from closeknit.apis.wire import Int32, Int64, OpenWire, Wire, words
 class JobStatus(OpenWire, frozen=True, kw_only=True):
     """What a Job's controller says of it."""
 
-    conditions: list[Condition] = []
+    conditions: tuple[Condition, ...] = ()
 
 
 class JobSpec(Wire, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ class NodeSpec(Wire, frozen=True, kw_only=True):
 
     unused: ClassVar = frozenset({"configSource", "externalID", "podCIDR", "podCIDRs", "providerID"})
 
-    taints: list[Taint] = []
+    taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
 
 
@@ -50,7 +50,7 @@ class NodeStatus(OpenWire, frozen=True, kw_only=True):
 
     allocatable: dict[str, Quantity] | None = None
     capacity: dict[str, Quantity] = {}
-    conditions: list[NodeCondition] = []
+    conditions: tuple[NodeCondition, ...] = ()
 
 
 class Node(KubernetesObject, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ class Container(Wire, frozen=True, kw_only=True):
 
     name: str = ""
     resources: ResourceRequirements = ResourceRequirements()
-    ports: list[ContainerPort] = []
+    ports: tuple[ContainerPort, ...] = ()
     restart_policy: str = ""
 
 
@@ -105,20 +105,20 @@ class NodeSelectorRequirement(Wire, frozen=True, kw_only=True):
 
     key: str
     operator: str
-    values: list[str] = []
+    values: tuple[str, ...] = ()
 
 
 class NodeSelectorTerm(Wire, frozen=True, kw_only=True):
     """Conditions that must all hold."""
 
-    match_expressions: list[NodeSelectorRequirement] = []
-    match_fields: list[NodeSelectorRequirement] = []
+    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
+    match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
 class NodeSelector(Wire, frozen=True, kw_only=True):
     """Terms of which one must match."""
 
-    node_selector_terms: list[NodeSelectorTerm]
+    node_selector_terms: tuple[NodeSelectorTerm, ...]
 
 
 class PreferredSchedulingTerm(Wire, frozen=True, kw_only=True):
@@ -132,7 +132,7 @@ class NodeAffinity(Wire, frozen=True, kw_only=True):
     """Which nodes a pod accepts, and which it would rather have."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
-    preferred_during_scheduling_ignored_during_execution: list[PreferredSchedulingTerm] = []
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
 
 
 class LabelSelectorRequirement(Wire, frozen=True, kw_only=True):
@@ -140,23 +140,23 @@ class LabelSelectorRequirement(Wire, frozen=True, kw_only=True):
 
     key: str
     operator: str
-    values: list[str] = []
+    values: tuple[str, ...] = ()
 
 
 class LabelSelector(Wire, frozen=True, kw_only=True):
     """Objects by their labels; an empty one selects all."""
 
     match_labels: dict[str, str] = {}
-    match_expressions: list[LabelSelectorRequirement] = []
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
 
 class PodAffinityTerm(Wire, frozen=True, kw_only=True):
     """Pods, and the label of nodes that are one domain."""
 
     label_selector: LabelSelector | None = None
-    match_label_keys: list[str] = []
-    mismatch_label_keys: list[str] = []
-    namespaces: list[str] = []
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
     topology_key: str = ""
 
@@ -171,8 +171,8 @@ class WeightedPodAffinityTerm(Wire, frozen=True, kw_only=True):
 class PodAffinity(Wire, frozen=True, kw_only=True):
     """Which pods must be near, or away, and which had better be."""
 
-    required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] = []
-    preferred_during_scheduling_ignored_during_execution: list[WeightedPodAffinityTerm] = []
+    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
+    preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
 
 
 class Affinity(Wire, frozen=True, kw_only=True):
@@ -198,7 +198,7 @@ class TopologySpreadConstraint(Wire, frozen=True, kw_only=True):
     """How evenly pods must be spread."""
 
     label_selector: LabelSelector | None = None
-    match_label_keys: list[str] = []
+    match_label_keys: tuple[str, ...] = ()
     max_skew: Int32 = 1
     min_domains: Int32 | None = None
     node_affinity_policy: str = "Honor"
@@ -216,7 +216,7 @@ class PodSchedulingGate(Wire, frozen=True, kw_only=True):
 class PersistentVolumeClaimSpec(OpenWire, frozen=True, kw_only=True):
     """What a claim asks of a volume, and which it has got."""
 
-    access_modes: list[str] = []
+    access_modes: tuple[str, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
     storage_class_name: str | None = None
     volume_mode: str = "Filesystem"
@@ -276,7 +276,7 @@ class PersistentVolumeSpec(OpenWire, frozen=True, kw_only=True):
     """What a volume is like."""
 
     capacity: dict[str, Quantity] = {}
-    access_modes: list[str] = []
+    access_modes: tuple[str, ...] = ()
     storage_class_name: str = ""
     node_affinity: VolumeNodeAffinity = VolumeNodeAffinity()
     claim_ref: dict[str, object] | None = None
@@ -331,19 +331,19 @@ class PodSpec(Wire, frozen=True, kw_only=True):
         shareProcessNamespace subdomain terminationGracePeriodSeconds workloadRef
     """)
 
-    containers: list[Container]
-    init_containers: list[Container] = []
+    containers: tuple[Container, ...]
+    init_containers: tuple[Container, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
     overhead: dict[str, Quantity] = {}
     node_name: str = ""
     node_selector: dict[str, str] = {}
     affinity: Affinity = Affinity()
-    tolerations: list[Toleration] = []
-    topology_spread_constraints: list[TopologySpreadConstraint] = []
-    resource_claims: list[PodResourceClaim] = []
-    volumes: list[Volume] = []
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+    volumes: tuple[Volume, ...] = ()
     scheduler_name: str = ""
-    scheduling_gates: list[PodSchedulingGate] = []
+    scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     scheduling_group: PodSchedulingGroup = PodSchedulingGroup()
     priority: Int32 | None = None
     priority_class_name: str = ""
@@ -389,9 +389,9 @@ class PodStatus(OpenWire, frozen=True, kw_only=True):
 
     phase: str = ""
     reason: str = ""
-    conditions: list[PodCondition] = []
-    container_statuses: list[ContainerStatus] = []
-    resource_claim_statuses: list[PodResourceClaimStatus] = []
+    conditions: tuple[PodCondition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 
 class Pod(KubernetesObject, frozen=True, kw_only=True):

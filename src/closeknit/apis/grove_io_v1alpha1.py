@@ -18,7 +18,7 @@ class TopologyLevel(Wire, frozen=True, kw_only=True):
 class ClusterTopologySpec(Wire, frozen=True, kw_only=True):
     """The levels, coarsest first."""
 
-    levels: list[TopologyLevel]
+    levels: tuple[TopologyLevel, ...]
 
 
 class ClusterTopology(ObjectWithStatus, frozen=True, kw_only=True):
@@ -37,8 +37,8 @@ class SchedulerTopologyBinding(Wire, frozen=True, kw_only=True):
 class ClusterTopologyBindingSpec(Wire, frozen=True, kw_only=True):
     """The levels, coarsest first, and the schedulers that know them under another name."""
 
-    levels: list[TopologyLevel]
-    scheduler_topology_bindings: list[SchedulerTopologyBinding] = []
+    levels: tuple[TopologyLevel, ...]
+    scheduler_topology_bindings: tuple[SchedulerTopologyBinding, ...] = ()
 
 
 class ClusterTopologyBinding(ObjectWithStatus, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ class PodCliqueSpec(Wire, frozen=True, kw_only=True):
     pod_spec: dict[str, object] | None = None
     replicas: Int32 | None = None
     min_available: Int32 | None = None
-    starts_after: list[str] = []
+    starts_after: tuple[str, ...] = ()
     auto_scaling_config: AutoScalingConfig | None = None
 
 
@@ -101,7 +101,7 @@ class PodCliqueScalingGroupConfig(Wire, frozen=True, kw_only=True):
 
     name: str
     annotations: dict[str, str] = {}
-    clique_names: list[str]
+    clique_names: tuple[str, ...]
     replicas: Int32 | None = None
     min_available: Int32 | None = None
     scale_config: AutoScalingConfig | None = None
@@ -113,8 +113,8 @@ class PodCliqueSetTemplate(Wire, frozen=True, kw_only=True):
 
     unused: ClassVar = frozenset({"headlessServiceConfig", "resourceClaimTemplates", "resourceSharing"})
 
-    cliques: list[PodCliqueTemplate]
-    pod_clique_scaling_groups: list[PodCliqueScalingGroupConfig] = []
+    cliques: tuple[PodCliqueTemplate, ...]
+    pod_clique_scaling_groups: tuple[PodCliqueScalingGroupConfig, ...] = ()
     clique_startup_type: str = ""
     priority_class_name: str = ""
     termination_delay: str = ""
@@ -147,7 +147,7 @@ class PodCliqueScalingGroupSpec(Wire, frozen=True, kw_only=True):
 
     replicas: Int32 = 1
     min_available: Int32 = 1
-    clique_names: list[str]
+    clique_names: tuple[str, ...]
 
 
 class PodCliqueScalingGroup(ObjectWithStatus, frozen=True, kw_only=True):

@@ -33,7 +33,7 @@ class JobSetSpec(Wire, frozen=True, kw_only=True):
         volumeClaimPolicies
     """)
 
-    replicated_jobs: list[ReplicatedJob] = []
+    replicated_jobs: tuple[ReplicatedJob, ...] = ()
     suspend: bool = False
     startup_policy: StartupPolicy = StartupPolicy()
 

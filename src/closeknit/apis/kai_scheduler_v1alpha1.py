@@ -16,7 +16,7 @@ class TopologyLevel(Wire, frozen=True, kw_only=True):
 class TopologySpec(Wire, frozen=True, kw_only=True):
     """The levels, coarsest first."""
 
-    levels: list[TopologyLevel]
+    levels: tuple[TopologyLevel, ...]
 
 
 class Topology(KubernetesObject, frozen=True, kw_only=True):

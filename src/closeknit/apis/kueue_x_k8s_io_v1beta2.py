@@ -18,7 +18,7 @@ class TopologyLevel(Wire, frozen=True, kw_only=True):
 class TopologySpec(Wire, frozen=True, kw_only=True):
     """The levels, coarsest first."""
 
-    levels: list[TopologyLevel]
+    levels: tuple[TopologyLevel, ...]
 
 
 class Topology(KubernetesObject, frozen=True, kw_only=True):
@@ -31,8 +31,8 @@ class ResourceFlavorSpec(Wire, frozen=True, kw_only=True):
     """The nodes of a flavor."""
 
     node_labels: dict[str, str] = {}
-    node_taints: list[Taint] = []
-    tolerations: list[Toleration] = []
+    node_taints: tuple[Taint, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
     topology_name: str = ""
 
 
@@ -55,27 +55,27 @@ class FlavorQuotas(Wire, frozen=True, kw_only=True):
     """What there is of each resource in one flavor."""
 
     name: str
-    resources: list[ResourceQuota]
+    resources: tuple[ResourceQuota, ...]
 
 
 class ResourceGroup(Wire, frozen=True, kw_only=True):
     """Resources that come from one flavor together, and the flavors in the order of trial."""
 
-    covered_resources: list[str]
-    flavors: list[FlavorQuotas]
+    covered_resources: tuple[str, ...]
+    flavors: tuple[FlavorQuotas, ...]
 
 
 class AdmissionCheckRule(Wire, frozen=True, kw_only=True):
     """A check that must pass before admission, for all flavors or for some."""
 
     name: str
-    on_flavors: list[str] = []
+    on_flavors: tuple[str, ...] = ()
 
 
 class AdmissionChecksStrategy(Wire, frozen=True, kw_only=True):
     """All checks of a queue."""
 
-    admission_checks: list[AdmissionCheckRule] = []
+    admission_checks: tuple[AdmissionCheckRule, ...] = ()
 
 
 class FlavorFungibility(Wire, frozen=True, kw_only=True):
@@ -114,11 +114,11 @@ class ClusterQueueSpec(Wire, frozen=True, kw_only=True):
     preemption: Preemption = Preemption()
     cohort_name: str = ""
     cohort: str = ""
-    resource_groups: list[ResourceGroup] = []
+    resource_groups: tuple[ResourceGroup, ...] = ()
     flavor_fungibility: FlavorFungibility = FlavorFungibility()
     stop_policy: str = ""
     admission_checks_strategy: AdmissionChecksStrategy = AdmissionChecksStrategy()
-    admission_checks: list[str] = []
+    admission_checks: tuple[str, ...] = ()
 
 
 class ClusterQueue(ObjectWithStatus, frozen=True, kw_only=True):
@@ -134,7 +134,7 @@ class CohortSpec(Wire, frozen=True, kw_only=True):
 
     parent_name: str = ""
     parent: str = ""
-    resource_groups: list[ResourceGroup] = []
+    resource_groups: tuple[ResourceGroup, ...] = ()
 
 
 class Cohort(ObjectWithStatus, frozen=True, kw_only=True):
@@ -199,7 +199,7 @@ class PodSetTopologyRequest(Wire, frozen=True, kw_only=True):
     pod_set_group_name: str | None = None
     pod_set_slice_required_topology: str | None = None
     pod_set_slice_size: Int32 | None = None
-    podset_slice_required_topology_constraints: list[SliceConstraint] = []
+    podset_slice_required_topology_constraints: tuple[SliceConstraint, ...] = ()
 
 
 class TopologyAssignmentSliceLevelIndividualValues(Wire, frozen=True, kw_only=True):
@@ -207,7 +207,7 @@ class TopologyAssignmentSliceLevelIndividualValues(Wire, frozen=True, kw_only=Tr
 
     prefix: str | None = None
     suffix: str | None = None
-    roots: list[str]
+    roots: tuple[str, ...]
 
 
 class TopologyAssignmentSliceLevelValues(Wire, frozen=True, kw_only=True):
@@ -221,21 +221,21 @@ class TopologyAssignmentSlicePodCounts(Wire, frozen=True, kw_only=True):
     """How many pods go to each domain: one number for all, or one for each."""
 
     universal: Int32 | None = None
-    individual: list[Int32] | None = None
+    individual: tuple[Int32, ...] | None = None
 
 
 class TopologyAssignmentSlice(Wire, frozen=True, kw_only=True):
     """Domains that are written down together."""
 
     domain_count: Int32
-    values_per_level: list[TopologyAssignmentSliceLevelValues]
+    values_per_level: tuple[TopologyAssignmentSliceLevelValues, ...]
     pod_counts: TopologyAssignmentSlicePodCounts
 
 
 class TopologyDomainAssignment(Wire, frozen=True, kw_only=True):
     """The values of all levels that a domain has, and how many pods go there; the form of v1beta1."""
 
-    values: list[str]
+    values: tuple[str, ...]
     count: Int32
 
 
@@ -245,9 +245,9 @@ class TopologyAssignment(Wire, frozen=True, kw_only=True):
     ``domains`` is the form of v1beta1, in which each is written out.
     """
 
-    levels: list[str]
-    slices: list[TopologyAssignmentSlice] = []
-    domains: list[TopologyDomainAssignment] = []
+    levels: tuple[str, ...]
+    slices: tuple[TopologyAssignmentSlice, ...] = ()
+    domains: tuple[TopologyDomainAssignment, ...] = ()
 
 
 class PodSet(Wire, frozen=True, kw_only=True):
@@ -273,7 +273,7 @@ class WorkloadSpec(Wire, frozen=True, kw_only=True):
 
     unused: ClassVar = frozenset({"maximumExecutionTimeSeconds", "preemptionGates"})
 
-    pod_sets: list[PodSet]
+    pod_sets: tuple[PodSet, ...]
     queue_name: str = ""
     priority: Int32 | None = None
     priority_class_ref: PriorityClassRef = PriorityClassRef()
@@ -295,7 +295,7 @@ class Admission(OpenWire, frozen=True, kw_only=True):
     """What a workload was admitted to."""
 
     cluster_queue: str = ""
-    pod_set_assignments: list[PodSetAssignment] = []
+    pod_set_assignments: tuple[PodSetAssignment, ...] = ()
 
 
 class UnhealthyNode(OpenWire, frozen=True, kw_only=True):
@@ -315,9 +315,9 @@ class WorkloadStatus(OpenWire, frozen=True, kw_only=True):
     """What Kueue says of a workload."""
 
     admission: Admission | None = None
-    conditions: list[Condition] = []
-    unhealthy_nodes: list[UnhealthyNode] = []
-    reclaimable_pods: list[ReclaimablePod] = []
+    conditions: tuple[Condition, ...] = ()
+    unhealthy_nodes: tuple[UnhealthyNode, ...] = ()
+    reclaimable_pods: tuple[ReclaimablePod, ...] = ()
 
 
 class Workload(KubernetesObject, frozen=True, kw_only=True):

@@ -34,7 +34,7 @@ class ObjectMeta(Wire, frozen=True, kw_only=True):
     annotations: dict[str, str] = {}
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
-    owner_references: list[OwnerReference] = []
+    owner_references: tuple[OwnerReference, ...] = ()
 
 
 class Condition(OpenWire, frozen=True, kw_only=True):

@@ -79,7 +79,7 @@ class DynamoGraphDeploymentSpec(Wire, frozen=True, kw_only=True):
     priority_class_name: str = ""
     provider_override: ProviderOverride | None = None
     topology_constraint: DeploymentTopologyConstraint | None = None
-    components: list[Component] = []
+    components: tuple[Component, ...] = ()
 
 
 class DynamoGraphDeployment(ObjectWithStatus, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ class TopologyAwareSchedulingConfiguration(Wire, frozen=True, kw_only=True):
     """Whether constraints are enforced, and up to v0.1.0-alpha.8 the levels of the only topology."""
 
     enabled: bool = False
-    levels: list[TopologyLevel] | None = None
+    levels: tuple[TopologyLevel, ...] | None = None
 
 
 class SchedulerProfile(OpenWire, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class SchedulerProfile(OpenWire, frozen=True, kw_only=True):
 class SchedulerConfiguration(OpenWire, frozen=True, kw_only=True):
     """The schedulers that are enabled, and the one that is meant where a set names none."""
 
-    profiles: list[SchedulerProfile] = []
+    profiles: tuple[SchedulerProfile, ...] = ()
     default_profile_name: str = ""
 
 

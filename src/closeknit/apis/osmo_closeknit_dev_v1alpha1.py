@@ -29,7 +29,7 @@ class Platform(Wire, frozen=True, kw_only=True, rename=None):
     """)
 
     labels: dict[str, str] = {}
-    tolerations: list[Toleration] = []
+    tolerations: tuple[Toleration, ...] = ()
 
 
 class Countable(Wire, frozen=True, kw_only=True, rename=None):
@@ -58,7 +58,7 @@ class PoolFile(Wire, frozen=True, kw_only=True, rename=None):
 
     name: str = ""
     backend: str = ""
-    topology_keys: list[TopologyKey] = []
+    topology_keys: tuple[TopologyKey, ...] = ()
     resources: PoolResources = PoolResources()
     default_platform: str = ""
     platforms: dict[str, Platform] = {}
@@ -104,8 +104,8 @@ class ResourceSpec(Wire, frozen=True, kw_only=True):
     memory: Quantity | None = None
     storage: Quantity | None = None
     platform: str = ""
-    nodes_excluded: list[str] = []
-    topology: list[TopologyRequirement] = []
+    nodes_excluded: tuple[str, ...] = ()
+    topology: tuple[TopologyRequirement, ...] = ()
 
 
 _IN_RESOURCES = (
@@ -132,14 +132,14 @@ class TaskSpec(Wire, frozen=True, kw_only=True):
 
     name: str
     image: str = ""
-    command: list[object] = []
-    args: list[object] = []
+    command: tuple[object, ...] = ()
+    args: tuple[object, ...] = ()
     lead: bool = False
     resource: str = "default"
     environment: dict[str, object] = {}
     privileged: bool = False
     host_network: bool = False
-    inputs: list[TaskInput] = []
+    inputs: tuple[TaskInput, ...] = ()
     exit_actions: dict[str, object] = {}
 
 
@@ -150,7 +150,7 @@ class TaskGroupSpec(Wire, frozen=True, kw_only=True):
     unused: ClassVar = frozenset({"barrier"})
 
     name: str
-    tasks: list[TaskSpec]
+    tasks: tuple[TaskSpec, ...]
     ignore_nonlead_status: bool = True
 
 
@@ -163,8 +163,8 @@ class WorkflowSpec(Wire, frozen=True, kw_only=True):
     name: str
     pool: str = ""
     labels: dict[str, str] = {}
-    groups: list[TaskGroupSpec] = []
-    tasks: list[TaskSpec] = []
+    groups: tuple[TaskGroupSpec, ...] = ()
+    tasks: tuple[TaskSpec, ...] = ()
     resources: dict[str, ResourceSpec] = {}
 
 
@@ -206,14 +206,14 @@ class TaskGroupStatus(OpenWire, frozen=True, kw_only=True):
 
     name: str
     phase: str = ""
-    tasks: list[TaskStatus] = []
+    tasks: tuple[TaskStatus, ...] = ()
 
 
 class WorkflowStatus(OpenWire, frozen=True, kw_only=True):
     """How far a workflow has come: what its controller has seen, also of pods that are gone."""
 
     phase: str = ""
-    groups: list[TaskGroupStatus] = []
+    groups: tuple[TaskGroupStatus, ...] = ()
 
 
 class Workflow(KubernetesObject, frozen=True, kw_only=True):

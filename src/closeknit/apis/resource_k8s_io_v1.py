@@ -27,8 +27,8 @@ class DeviceSelector(OpenWire, frozen=True, kw_only=True):
 class DeviceClassSpec(OpenWire, frozen=True, kw_only=True):
     """Which devices belong to a class."""
 
-    selectors: list[DeviceSelector] = []
-    config: list[dict[str, object]] = []
+    selectors: tuple[DeviceSelector, ...] = ()
+    config: tuple[dict[str, object], ...] = ()
     extended_resource_name: str = ""
 
 
@@ -43,11 +43,11 @@ class ExactDeviceRequest(OpenWire, frozen=True, kw_only=True):
 
     name: str = ""
     device_class_name: str = ""
-    selectors: list[DeviceSelector] = []
+    selectors: tuple[DeviceSelector, ...] = ()
     allocation_mode: str = "ExactCount"
     count: Int64 = 1
     admin_access: bool = False
-    tolerations: list[Toleration] = []
+    tolerations: tuple[Toleration, ...] = ()
     capacity: dict[str, object] = {}
 
 
@@ -58,13 +58,13 @@ class DeviceRequest(ExactDeviceRequest, frozen=True, kw_only=True):
     """
 
     exactly: ExactDeviceRequest | None = None
-    first_available: list[ExactDeviceRequest] = []
+    first_available: tuple[ExactDeviceRequest, ...] = ()
 
 
 class DeviceConstraint(OpenWire, frozen=True, kw_only=True):
     """What devices of several requests must have in common, or must not."""
 
-    requests: list[str] = []
+    requests: tuple[str, ...] = ()
     match_attribute: str = ""
     distinct_attribute: str = ""
 
@@ -72,9 +72,9 @@ class DeviceConstraint(OpenWire, frozen=True, kw_only=True):
 class DeviceClaim(OpenWire, frozen=True, kw_only=True):
     """All devices of a claim."""
 
-    requests: list[DeviceRequest] = []
-    constraints: list[DeviceConstraint] = []
-    config: list[dict[str, object]] = []
+    requests: tuple[DeviceRequest, ...] = ()
+    constraints: tuple[DeviceConstraint, ...] = ()
+    config: tuple[dict[str, object], ...] = ()
 
 
 class ResourceClaimSpec(OpenWire, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class AllocatedDevice(OpenWire, frozen=True, kw_only=True):
 class AllocatedDevices(OpenWire, frozen=True, kw_only=True):
     """All devices that a claim has got."""
 
-    results: list[AllocatedDevice] = []
+    results: tuple[AllocatedDevice, ...] = ()
 
 
 class Allocation(OpenWire, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ class ResourceClaimStatus(OpenWire, frozen=True, kw_only=True):
     """How far a claim has come."""
 
     allocation: Allocation | None = None
-    reserved_for: list[Consumer] = []
+    reserved_for: tuple[Consumer, ...] = ()
 
 
 class ResourceClaim(KubernetesObject, frozen=True, kw_only=True):
@@ -198,9 +198,9 @@ class BasicDevice(OpenWire, frozen=True, kw_only=True):
     node_name: str = ""
     node_selector: NodeSelector | None = None
     all_nodes: bool = False
-    taints: list[DeviceTaint] = []
-    consumes_counters: list[CounterConsumption] = []
-    binding_conditions: list[str] = []
+    taints: tuple[DeviceTaint, ...] = ()
+    consumes_counters: tuple[CounterConsumption, ...] = ()
+    binding_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool = False
 
 
@@ -217,8 +217,8 @@ class ResourceSliceSpec(OpenWire, frozen=True, kw_only=True):
     driver: str = ""
     pool: ResourcePool = ResourcePool()
     node_name: str = ""
-    devices: list[Device] = []
-    shared_counters: list[CounterSet] = []
+    devices: tuple[Device, ...] = ()
+    shared_counters: tuple[CounterSet, ...] = ()
 
 
 class ResourceSlice(KubernetesObject, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ class PodGroup(Wire, frozen=True, kw_only=True):
     """Equal pods of a gang: those of one PodClique."""
 
     name: str
-    pod_references: list[NamespacedName] = []
+    pod_references: tuple[NamespacedName, ...] = ()
     min_replicas: Int32
     topology_constraint: TopologyConstraint | None = None
 
@@ -39,16 +39,16 @@ class TopologyConstraintGroupConfig(Wire, frozen=True, kw_only=True):
     """A constraint on some of the pod groups together."""
 
     name: str
-    pod_group_names: list[str]
+    pod_group_names: tuple[str, ...]
     topology_constraint: TopologyConstraint | None = None
 
 
 class PodGangSpec(Wire, frozen=True, kw_only=True):
     """What is scheduled together; the wire spells the list of groups in lower case."""
 
-    podgroups: list[PodGroup]
+    podgroups: tuple[PodGroup, ...]
     topology_constraint: TopologyConstraint | None = None
-    topology_constraint_group_configs: list[TopologyConstraintGroupConfig] = []
+    topology_constraint_group_configs: tuple[TopologyConstraintGroupConfig, ...] = ()
     priority_class_name: str = ""
     reuse_reservation_ref: NamespacedName | None = None
 

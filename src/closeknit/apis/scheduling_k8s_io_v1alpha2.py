@@ -32,7 +32,7 @@ class TopologyConstraint(Wire, frozen=True, kw_only=True):
 class SchedulingConstraints(Wire, frozen=True, kw_only=True):
     """Where pods go as a group."""
 
-    topology: list[TopologyConstraint] = []
+    topology: tuple[TopologyConstraint, ...] = ()
 
 
 class PodGroupResourceClaim(Wire, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class GroupTerms(Wire, frozen=True, kw_only=True):
 
     scheduling_policy: SchedulingPolicy
     scheduling_constraints: SchedulingConstraints = SchedulingConstraints()
-    resource_claims: list[PodGroupResourceClaim] = []
+    resource_claims: tuple[PodGroupResourceClaim, ...] = ()
     disruption_mode: str = ""
     priority_class_name: str = ""
     priority: Int32 | None = None
@@ -97,7 +97,7 @@ class WorkloadSpec(Wire, frozen=True, kw_only=True):
     """The groups that a controller makes."""
 
     controller_ref: ControllerReference | None = None
-    pod_group_templates: list[PodGroupTemplate] = []
+    pod_group_templates: tuple[PodGroupTemplate, ...] = ()
 
 
 class Workload(KubernetesObject, frozen=True, kw_only=True):

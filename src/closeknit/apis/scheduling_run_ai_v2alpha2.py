@@ -42,8 +42,8 @@ class PodGroupSpec(Wire, frozen=True, kw_only=True):
     min_sub_group: Int32 | None = None
     priority_class_name: str = ""
     topology_constraint: TopologyConstraint = UNCONSTRAINED
-    sub_groups: list[SubGroup] | None = None
-    subgroups: list[SubGroup] | None = None
+    sub_groups: tuple[SubGroup, ...] | None = None
+    subgroups: tuple[SubGroup, ...] | None = None
     """The spelling of earlier documents."""
 
 

@@ -12,13 +12,13 @@ class TopologyLabel(OpenWire, frozen=True, kw_only=True):
     """A label that a node must have, with one of these values."""
 
     key: str = ""
-    values: list[str] = []
+    values: tuple[str, ...] = ()
 
 
 class TopologyTerm(OpenWire, frozen=True, kw_only=True):
     """Labels that a node must all have."""
 
-    match_label_expressions: list[TopologyLabel] = []
+    match_label_expressions: tuple[TopologyLabel, ...] = ()
 
 
 class StorageClass(KubernetesObject, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class StorageClass(KubernetesObject, frozen=True, kw_only=True):
 
     provisioner: str = ""
     volume_binding_mode: str = "Immediate"
-    allowed_topologies: list[TopologyTerm] = []
+    allowed_topologies: tuple[TopologyTerm, ...] = ()
 
 
 class VolumeCount(OpenWire, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class CsiNodeDriver(OpenWire, frozen=True, kw_only=True):
 class CsiNodeSpec(OpenWire, frozen=True, kw_only=True):
     """The drivers of a node."""
 
-    drivers: list[CsiNodeDriver] = []
+    drivers: tuple[CsiNodeDriver, ...] = ()
 
 
 class CsiNode(KubernetesObject, frozen=True, kw_only=True):

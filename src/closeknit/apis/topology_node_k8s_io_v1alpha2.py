@@ -23,10 +23,10 @@ class Zone(OpenWire, frozen=True, kw_only=True):
 
     name: str
     type: str = NUMA
-    resources: list[ZoneResource] = []
+    resources: tuple[ZoneResource, ...] = ()
 
 
 class NodeResourceTopology(KubernetesObject, frozen=True, kw_only=True):
     """The zones of the node that has the same name."""
 
-    zones: list[Zone] = []
+    zones: tuple[Zone, ...] = ()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from msgspec import Meta, Struct
+from msgspec.json import Decoder, Encoder
 
 Quantity: TypeAlias = str | int | float
 """A Kubernetes quantity as written; ``closeknit.hub.quantities`` reads it."""
@@ -43,3 +44,12 @@ class OpenWire(Wire, frozen=True, kw_only=True):
 def words(text: str) -> frozenset[str]:
     """The words of a text: names of fields or kinds of which there are many."""
     return frozenset(text.split())
+
+
+def plain(value: object) -> Any:
+    """A value as it is written: mappings, lists and scalars."""
+    return _decode(_encode(value))
+
+
+_encode = Encoder().encode
+_decode = Decoder().decode

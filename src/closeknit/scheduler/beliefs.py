@@ -132,6 +132,6 @@ def _with(stored: Stored[wire.ResourceClaim], what: Reservation) -> Stored[wire.
     assert what.allocation is not None
     status = wire.ResourceClaimStatus(
         allocation=msgspec.convert(what.allocation, wire.Allocation),
-        reserved_for=[wire.Consumer(resource="pods", name=name, uid=uid) for name, uid in what.pods],
+        reserved_for=tuple(wire.Consumer(resource="pods", name=name, uid=uid) for name, uid in what.pods),
     )
     return replace(stored, content=msgspec.structs.replace(stored.content, status=status))

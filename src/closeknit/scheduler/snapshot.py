@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from closeknit.apis.wire import plain
 from closeknit.dialects.reading import SCHEDULERS
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Entry
@@ -29,7 +30,7 @@ def _pieces(held: Iterable[Stored[Any]], schedulers: str) -> Iterator[bytes]:
     yield b'{"apiVersion":"v1","kind":"List","metadata":' + metadata + b',"items":['
     before = b"\n"
     for entry in held:
-        fields = entry.written or msgspec.to_builtins(entry.content)
+        fields = entry.written or plain(entry.content)
         name = entry.object
         yield before + msgspec.json.encode({**fields, "apiVersion": name.api_version, "kind": name.kind})
         before = b",\n"

@@ -12,7 +12,7 @@ import pytest
 
 from closeknit import apis
 from closeknit.apis import core_v1
-from closeknit.apis.wire import Wire
+from closeknit.apis.wire import Wire, plain
 from closeknit.dialects.wire.decoding import decode
 
 MODULES: tuple[ModuleType, ...] = tuple(
@@ -56,4 +56,4 @@ def test_a_value_is_written_as_it_was_read() -> None:
     value, problems = decode(core_v1.Pod, content)
 
     assert problems == ()
-    assert msgspec.to_builtins(value) == content
+    assert plain(value) == content

@@ -127,7 +127,7 @@ def _statuses(given: ClusterTopologyBinding, observed: _Observed) -> Iterator[di
             api_version=given.api_version,
             kind=given.kind,
             metadata=given.metadata,
-            spec=type(given.spec)(levels=given.spec.levels, scheduler_topology_bindings=[each]),
+            spec=type(given.spec)(levels=given.spec.levels, scheduler_topology_bindings=(each,)),
         )
         state = scheduler_topology_drift(
             alone, {each.topology_reference: found.content} if found is not None else {}

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from closeknit.apis import core_v1
 from closeknit.apis import resource_k8s_io_v1 as wire
+from closeknit.apis.wire import plain
 from closeknit.dialects.core.counting import counted
 from closeknit.dialects.core.devices import (
     GROUP,
@@ -194,7 +193,7 @@ def _result(
 
 
 def _without_blanks(toleration: core_v1.Toleration) -> dict[str, Any]:
-    written: dict[str, Any] = msgspec.to_builtins(toleration)
+    written: dict[str, Any] = plain(toleration)
     return {name: value for name, value in written.items() if value not in ("", None)}
 
 

@@ -5,7 +5,7 @@ A *query* is what one request of a claim selects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -74,9 +74,9 @@ def query_of(given: wire.ExactDeviceRequest) -> Query:
     return Query(given.device_class_name, selectors, tolerations)
 
 
-def alternatives(given: wire.DeviceRequest) -> list[wire.ExactDeviceRequest]:
+def alternatives(given: wire.DeviceRequest) -> Sequence[wire.ExactDeviceRequest]:
     """What a request accepts, the best first; most accept one thing alone."""
-    return given.first_available or [given.exactly or given]
+    return given.first_available or (given.exactly or given,)
 
 
 def channel_claim(domain: ComputeDomain) -> wire.ResourceClaimSpec:
@@ -84,7 +84,7 @@ def channel_claim(domain: ComputeDomain) -> wire.ResourceClaimSpec:
     mode = "All" if domain.spec.channel.allocation_mode == "All" else "ExactCount"
     channel = wire.ExactDeviceRequest(device_class_name=CHANNEL_CLASS, allocation_mode=mode)
     request = wire.DeviceRequest(name="channel", exactly=channel)
-    return wire.ResourceClaimSpec(devices=wire.DeviceClaim(requests=[request]))
+    return wire.ResourceClaimSpec(devices=wire.DeviceClaim(requests=(request,)))
 
 
 def complete_pools(view: View) -> Mapping[tuple[str, str], tuple[wire.ResourceSliceSpec, ...]]:

@@ -7,7 +7,7 @@ required terms of affinity are one rule, since Kubernetes counts pods that all o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from closeknit.apis import core_v1
 from closeknit.dialects.core.namespaces import NAME
@@ -168,7 +168,7 @@ class NeighbourReader:
             required=given.when_unsatisfiable == "DoNotSchedule",
         )
 
-    def _own(self, keys: list[str], operator: Operator) -> list[Requirement]:
+    def _own(self, keys: Sequence[str], operator: Operator) -> list[Requirement]:
         """Requirements with the pod's own values; a label that it lacks is passed over, as in Kubernetes."""
         self._spoken_of.update(keys)
         return [Requirement(key, operator, (self._labels[key],)) for key in keys if key in self._labels]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TypeVar
 
@@ -141,7 +141,7 @@ def _requirement(given: core_v1.NodeSelectorRequirement, path: Path, found: list
     return Requirement(given.key, operator or Operator.EXISTS, values)
 
 
-def _value_problems(operator: Operator, values: list[str], path: Path) -> Iterator[Problem]:
+def _value_problems(operator: Operator, values: Sequence[str], path: Path) -> Iterator[Problem]:
     match operator:
         case Operator.IN | Operator.NOT_IN:
             if not values:

@@ -151,7 +151,7 @@ def template_problems(
     return tuple([problem.under(*path) for problem in found])
 
 
-_ANYWHERE = core_v1.PodSpec(containers=[]).affinity
+_ANYWHERE = core_v1.PodSpec(containers=()).affinity
 _encoded = msgspec.json.Encoder().encode
 
 

@@ -66,7 +66,7 @@ def _schema(kind: Any, limits: tuple[Limits, ...]) -> Schema:
     match get_origin(kind):
         case origin if origin is Annotated:
             return _whole_number(kind)
-        case origin if origin is list:
+        case origin if origin is tuple:
             return {"type": "array", "items": _schema(get_args(kind)[0], limits)}
         case origin if origin is dict:
             return _mapping(get_args(kind)[1], limits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from closeknit.dialects.grove.blueprint import Blueprint, Clique, ScalingGroup
@@ -68,6 +68,7 @@ def starts_after(made: Blueprint, instance: CliqueInstance) -> list[str]:
     another group it waits as far as they are part of the base gang. A scaled gang waits
     for the base gang anyway, so nothing outside its own group is named there.
     """
+    wanted: Sequence[str]
     match made.given.spec.template.clique_startup_type:
         case "CliqueStartupTypeInOrder":
             order = [clique.name for clique in made.all_cliques()]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from closeknit.apis import grove_keys as keys
+from closeknit.apis.wire import plain
 from closeknit.dialects.core.kinds import new_object, owner_references
 from closeknit.dialects.grove.blueprint import Blueprint, ScalingGroup
 from closeknit.dialects.grove.instances import CliqueInstance, instances, starts_after
@@ -99,5 +98,5 @@ def _clique_spec(made: Blueprint, instance: CliqueInstance) -> dict[str, Any]:
     if waits := starts_after(made, instance):
         spec["startsAfter"] = waits
     if (scaling := clique.given.spec.auto_scaling_config) is not None:
-        spec["autoScalingConfig"] = {"minReplicas": clique.replicas, **msgspec.to_builtins(scaling)}
+        spec["autoScalingConfig"] = {"minReplicas": clique.replicas, **plain(scaling)}
     return spec

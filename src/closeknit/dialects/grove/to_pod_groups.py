@@ -78,7 +78,7 @@ def to_pod_group(
         min_member=sum(group.min_replicas for group in gang.spec.podgroups),
         priority_class_name=gang.spec.priority_class_name,
         topology_constraint=constraint(gang.spec.topology_constraint),
-        sub_groups=subgroups,
+        sub_groups=tuple(subgroups),
     )
     metadata = {
         "name": gang.metadata.name,

@@ -183,7 +183,7 @@ def configuration_problems(given: OperatorConfiguration, *, bound: bool) -> Iter
         return
     if not switch.levels and (switch.levels is not None or not bound):
         yield sentences.CONFIGURED_WITHOUT_LEVELS.at(_CONFIGURED)
-    levels = switch.levels or []
+    levels = switch.levels or ()
     yield from _fixed_domain_problems(levels, _CONFIGURED)
     yield from _level_problems(levels, _CONFIGURED)
     for i, level in enumerate(levels):

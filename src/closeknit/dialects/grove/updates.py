@@ -165,12 +165,14 @@ def _members_changed(path: Path, what: str, old: Sequence[str], new: Sequence[st
             yield sentences.MEMBERS_CHANGED.at(path, what=what, names=names, done=done)
 
 
-def _changed(path: Path, was: str | int | list[str], now: str | int | list[str]) -> Iterator[Problem]:
+def _changed(
+    path: Path, was: str | int | tuple[str, ...], now: str | int | tuple[str, ...]
+) -> Iterator[Problem]:
     if was != now:
         yield sentences.FIELD_CHANGED.at(path, old=_quoted(was), new=_quoted(now), kind=_KIND)
 
 
-def _quoted(value: str | int | list[str]) -> str:
-    if isinstance(value, list):
+def _quoted(value: str | int | tuple[str, ...]) -> str:
+    if isinstance(value, tuple):
         return ", ".join(map(shown, value)) or "none"
     return shown(value) if value or value == 0 else "none"

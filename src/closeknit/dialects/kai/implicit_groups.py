@@ -141,7 +141,7 @@ class ImplicitGroup:
 
     def spec(self) -> wire.PodGroupSpec:
         """The PodGroup's own fields."""
-        subgroups = [each.to_subgroup() for each in self.outline.subgroups if each.name]
+        subgroups = tuple(each.to_subgroup() for each in self.outline.subgroups if each.name)
         return wire.PodGroupSpec(
             queue=self.queue,
             min_member=self.outline.min_member,

@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from closeknit.apis.scheduling_run_ai_v2alpha2 import (
     UNCONSTRAINED,
     PodGroupSpec,
     SubGroup,
     TopologyConstraint,
 )
+from closeknit.apis.wire import plain
 from closeknit.dialects.core.assumed_pods import assuming
 from closeknit.dialects.core.kinds import new_object
 from closeknit.dialects.core.naming import UniqueNames
@@ -46,7 +45,7 @@ def to_topology_object(topology: Topology) -> dict[str, Any]:
 def pod_group_object(metadata: dict[str, Any], spec: PodGroupSpec) -> dict[str, Any]:
     """A PodGroup as plain data; of its metadata, what is empty is left out."""
     own = {key: value for key, value in metadata.items() if value}
-    return new_object("scheduling.run.ai/v2alpha2", "PodGroup", own, msgspec.to_builtins(spec))
+    return new_object("scheduling.run.ai/v2alpha2", "PodGroup", own, plain(spec))
 
 
 def to_pod_group(request: Request, *, queue: str = "", priority_class: str = "") -> dict[str, Any]:
@@ -65,7 +64,7 @@ def to_pod_group(request: Request, *, queue: str = "", priority_class: str = "")
         min_sub_group=least_subgroups,
         priority_class_name=priority_class,
         topology_constraint=_constraint(request.root, request.topology),
-        sub_groups=list(_subgroups(request)) or None,
+        sub_groups=tuple(_subgroups(request)) or None,
     )
     metadata = {
         "name": name,

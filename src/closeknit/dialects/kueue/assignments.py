@@ -61,10 +61,10 @@ def assigned(domains: Iterable[DomainPath], topology: Topology) -> Assigned:
 
 def to_domains(given: Assigned) -> wire.TopologyAssignment:
     """The older form."""
-    domains = [
-        wire.TopologyDomainAssignment(values=list(values), count=pods) for values, pods in given.domains
-    ]
-    return wire.TopologyAssignment(levels=list(given.levels), domains=domains)
+    domains = tuple(
+        wire.TopologyDomainAssignment(values=values, count=pods) for values, pods in given.domains
+    )
+    return wire.TopologyAssignment(levels=given.levels, domains=domains)
 
 
 def to_slices(given: Assigned) -> wire.TopologyAssignment:
@@ -73,7 +73,7 @@ def to_slices(given: Assigned) -> wire.TopologyAssignment:
     cuts: list[list[_Domains]] = [[domains[i : i + MOST_IN_SLICE] for i in starts], *_runs(domains)]
     made = [
         wire.TopologyAssignment(
-            levels=list(given.levels), slices=[_slice(piece, len(given.levels)) for piece in cut]
+            levels=given.levels, slices=tuple(_slice(piece, len(given.levels)) for piece in cut)
         )
         for cut in cuts
     ]
@@ -87,7 +87,7 @@ def from_written(given: wire.TopologyAssignment) -> Assigned:
     domains: list[tuple[DomainPath, int]] = [(tuple(each.values), each.count) for each in given.domains]
     for piece in given.slices:
         columns = [_values(level, piece.domain_count) for level in piece.values_per_level]
-        counts = piece.pod_counts.individual or [piece.pod_counts.universal or 0] * piece.domain_count
+        counts = piece.pod_counts.individual or (piece.pod_counts.universal or 0,) * piece.domain_count
         domains.extend(zip(zip(*columns, strict=True), counts, strict=True))
     return Assigned(tuple(given.levels), tuple(domains))
 
@@ -117,9 +117,9 @@ def _slice(domains: _Domains, levels: int) -> wire.TopologyAssignmentSlice:
     alike = min(counts) == max(counts)
     return wire.TopologyAssignmentSlice(
         domain_count=len(domains),
-        values_per_level=[_level([values[i] for values, _ in domains]) for i in range(levels)],
+        values_per_level=tuple(_level([values[i] for values, _ in domains]) for i in range(levels)),
         pod_counts=wire.TopologyAssignmentSlicePodCounts(
-            universal=counts[0] if alike else None, individual=None if alike else counts
+            universal=counts[0] if alike else None, individual=None if alike else tuple(counts)
         ),
     )
 
@@ -138,7 +138,7 @@ def _level(values: list[str]) -> wire.TopologyAssignmentSliceLevelValues:
         individual=wire.TopologyAssignmentSliceLevelIndividualValues(
             prefix=least[:prefix] or None,
             suffix=least[len(least) - suffix :] or None,
-            roots=[value[prefix:end] for value in values],
+            roots=tuple(value[prefix:end] for value in values),
         )
     )
 

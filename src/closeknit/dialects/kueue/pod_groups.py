@@ -6,11 +6,10 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.apis.wire import plain
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, read_template
 from closeknit.dialects.kueue.queued_workload import (
     QUEUE_LABEL,
@@ -199,5 +198,5 @@ def _asked(pod: ReadPod) -> tuple[tuple[str, str], ...]:
 
 def _spec(pod: core_v1.Pod) -> Mapping[str, Any]:
     """What placing the pod depends on; the pod itself exists, so the rest need not be written again."""
-    spec: dict[str, Any] = msgspec.to_builtins(pod.spec)
+    spec: dict[str, Any] = plain(pod.spec)
     return {key: value for key, value in spec.items() if key not in ("nodeName", "schedulingGates")}

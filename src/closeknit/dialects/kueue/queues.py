@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from closeknit.apis import kueue_keys as keys
@@ -175,7 +175,7 @@ def cohort_problems(stored: Stored[wire.Cohort], view: View) -> Iterator[Problem
         yield sentences.COHORTS_IN_CIRCLE.at(("spec", "parentName"), trail=written)
 
 
-def _limit_problems(groups: list[wire.ResourceGroup], where: str, field: str) -> Iterator[Problem]:
+def _limit_problems(groups: Sequence[wire.ResourceGroup], where: str, field: str) -> Iterator[Problem]:
     """Limits of borrowing and lending where there is nobody to borrow from or lend to."""
     for i, group in enumerate(groups):
         for j, flavor in enumerate(group.flavors):

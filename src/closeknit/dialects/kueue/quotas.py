@@ -5,7 +5,7 @@ Cohorts lend to those inside them and to each other, which makes accounts of quo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
@@ -116,7 +116,7 @@ def _flavor(stored: Stored[wire.ResourceFlavor], view: View, found: list[Problem
             remedy = OneOf.among(name, known)
             unknown = core.NOT_FOUND.at(path, kind="Topology", name=name, remedy=remedy)
             found.append(not_in_sight(unknown, view, _given(view, wire.Topology)))
-    tolerating = PodSpec(containers=[], affinity=Affinity(), tolerations=spec.tolerations)
+    tolerating = PodSpec(containers=(), affinity=Affinity(), tolerations=spec.tolerations)
     return Flavor(
         name=stored.name,
         labels=spec.node_labels,
@@ -130,7 +130,7 @@ def _flavor(stored: Stored[wire.ResourceFlavor], view: View, found: list[Problem
 
 
 def resource_groups(
-    groups: list[wire.ResourceGroup], view: View, found: list[Problem], *, of_cohort: bool = False
+    groups: Sequence[wire.ResourceGroup], view: View, found: list[Problem], *, of_cohort: bool = False
 ) -> tuple[Covered, ...]:
     """What a queue or cohort has to give; each resource and each flavor stands in one group only.
 
@@ -164,7 +164,7 @@ def resource_groups(
     return tuple(covered)
 
 
-def unseen(groups: list[wire.ResourceGroup], view: View) -> tuple[str, ...]:
+def unseen(groups: Sequence[wire.ResourceGroup], view: View) -> tuple[str, ...]:
     """What flavors are not in sight, or lack their topology there, where both may be in a cluster."""
     if not view.partial:
         return ()
@@ -180,7 +180,7 @@ def _given(view: View, shape: type[Wire]) -> list[str]:
 
 
 def _flavor_quota_problems(
-    given: wire.FlavorQuotas, path: Path, covered: list[str], view: View
+    given: wire.FlavorQuotas, path: Path, covered: Sequence[str], view: View
 ) -> Iterator[Problem]:
     if not view.has(kueue_key("ResourceFlavor", given.name)):
         remedy = OneOf.among(given.name, (each.name for each in view.of(wire.ResourceFlavor)))

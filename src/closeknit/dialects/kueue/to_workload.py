@@ -9,6 +9,7 @@ import msgspec
 
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis.kueue_x_k8s_io_v1beta2 import PodSetTopologyRequest
+from closeknit.apis.wire import plain
 from closeknit.dialects.core.kinds import new_object, owner_references, without_server_fields
 from closeknit.dialects.family import Object
 from closeknit.dialects.kueue.admitted import domain_of
@@ -104,7 +105,7 @@ def _pod_set(pod_set: QueuedPodSet, topology: Topology | None) -> Object:
         made["minCount"] = pod_set.minimum
     made["template"] = copy.deepcopy(dict(pod_set.template))
     if topology is not None or pod_set.request.explicit:
-        made["topologyRequest"] = msgspec.to_builtins(asked_topology(pod_set, topology))
+        made["topologyRequest"] = plain(asked_topology(pod_set, topology))
     return made
 
 
@@ -118,7 +119,7 @@ def _assignment(pod_set: QueuedPodSet, admission: Admission, count: int, places:
         "resourceUsage": {name: written(name, asked.get(name, count)) for name in flavors},
     }
     if places is not None:
-        made["topologyAssignment"] = msgspec.to_builtins(to_slices(places))
+        made["topologyAssignment"] = plain(to_slices(places))
     return made
 
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import msgspec
-
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.apis.wire import plain
 from closeknit.dialects.kueue.slices import Layer, Spelling, read_layers
 from closeknit.dialects.wire.decoding import is_slip
 from closeknit.hub.nearest import nearest
@@ -90,7 +89,7 @@ def from_fields(
     given: wire.PodSetTopologyRequest, path: Path, count: int, found: list[Problem]
 ) -> TopologyRequest:
     """Read the topology request of a Workload's pod set; what is wrong is added to ``found``."""
-    written = msgspec.to_builtins(given)
+    written = plain(given)
     present = {key: written[field] for key, field in FIELDS.items() if field in written}
     return _read(present, Spelling(path, FIELDS), count, found)
 
@@ -180,13 +179,13 @@ def to_fields(
         pod_set_group_name=group or None,
         pod_set_slice_required_topology=level,
         pod_set_slice_size=size,
-        podset_slice_required_topology_constraints=layers if len(layers) > 1 else [],
+        podset_slice_required_topology_constraints=tuple(layers) if len(layers) > 1 else (),
     )
 
 
 def to_annotations(asked: wire.PodSetTopologyRequest) -> dict[str, str]:
     """The annotations of a pod template that ask for the same."""
-    written = msgspec.to_builtins(asked)
+    written = plain(asked)
     present = {key: written[field] for key, field in FIELDS.items() if field in written}
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in present.items()}
 

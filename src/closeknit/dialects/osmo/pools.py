@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from closeknit.apis import osmo_closeknit_dev_v1alpha1 as wire
 from closeknit.apis.core_v1 import Toleration
+from closeknit.apis.wire import plain
 from closeknit.dialects.core.node_filters import toleration
 from closeknit.dialects.family import Described
 from closeknit.dialects.osmo.exit_actions import ExitActions, exit_actions
@@ -209,7 +208,7 @@ def _topology(queue: str, file: wire.PoolFile) -> Topology | None:
 def platform_terms(platform: wire.Platform) -> dict[str, Any]:
     """The fields of a pod's spec that send it to nodes of a platform."""
     terms = {"nodeSelector": dict(sorted(platform.labels.items())), "tolerations": platform.tolerations}
-    return {field: msgspec.to_builtins(term) for field, term in terms.items() if term}
+    return {field: plain(term) for field, term in terms.items() if term}
 
 
 def _platform_problems(platforms: Mapping[str, wire.Platform]) -> Iterator[Problem]:

@@ -132,8 +132,8 @@ def _closed_type(kind: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, Wire):
         return _closed(kind)
     match get_origin(kind), get_args(kind):
-        case origin, (inner,) if origin is list:
-            return list[_closed_type(inner)]  # type: ignore[misc]
+        case origin, (inner, _) if origin is tuple:
+            return tuple[_closed_type(inner), ...]  # type: ignore[misc]
         case origin, (_, inner) if origin is dict:
             return dict[str, _closed_type(inner)]  # type: ignore[misc]
         case _, (inner, none) if none is type(None):
@@ -166,7 +166,7 @@ def _checker(kind: Any) -> _Check:
     match get_origin(kind):
         case origin if origin is Annotated:
             return _range_checker(kind)
-        case origin if origin is list:
+        case origin if origin is tuple:
             return _parts_checker(list, "a list", get_args(kind)[0])
         case origin if origin is dict:
             return _parts_checker(dict, "a mapping", get_args(kind)[1])

@@ -101,7 +101,7 @@ class Part(Wire, frozen=True, kw_only=True):
 
     name: str
     amount: Quantity | None = None
-    counts: list[Int32] | None = None
+    counts: tuple[Int32, ...] | None = None
     words: dict[str, str] | None = None
     kept: dict[str, object] | None = None
 

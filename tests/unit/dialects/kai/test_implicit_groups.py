@@ -75,7 +75,7 @@ def test_priority_and_queue_may_stand_on_the_template() -> None:
 
 
 def leaf(name: str, role: str, numbers: range) -> Leaf:
-    template = Template((), PodTemplateSpec(spec=PodSpec(containers=[])))
+    template = Template((), PodTemplateSpec(spec=PodSpec(containers=())))
     pods = tuple(f"{name}-{i}" for i in numbers)
     labels = {"role": role}
     return Leaf(name, template, pods, 1, (), labels=labels, index_label="index", first=numbers.start)

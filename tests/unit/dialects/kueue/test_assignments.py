@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
+from closeknit.apis.wire import plain
 from closeknit.dialects.kueue.assignments import (
     MOST_SLICES,
     Assigned,
@@ -26,7 +27,7 @@ HOSTS = 100_000
 def test_values_that_all_domains_share_are_written_once() -> None:
     given = Assigned(("block", "rack"), ((("block-1", "rack-1"), 4), (("block-1", "rack-2"), 2)))
 
-    assert msgspec.to_builtins(to_slices(given)) == {
+    assert plain(to_slices(given)) == {
         "levels": ["block", "rack"],
         "slices": [
             {
@@ -46,7 +47,7 @@ def test_both_ends_of_names_are_written_once() -> None:
     made = to_slices(Assigned((HOST,), tuple(((name,), 1) for name in names)))
 
     (only,) = made.slices
-    assert msgspec.to_builtins(only) == {
+    assert plain(only) == {
         "domainCount": 5,
         "valuesPerLevel": [
             {
@@ -72,7 +73,7 @@ def test_a_name_that_begins_another_keeps_a_root_of_its_own() -> None:
 def test_the_older_form_writes_every_domain() -> None:
     given = Assigned(("block", "rack"), ((("b1", "r1"), 4), (("b2", "r1"), 2)))
 
-    assert msgspec.to_builtins(to_domains(given)) == {
+    assert plain(to_domains(given)) == {
         "levels": ["block", "rack"],
         "domains": [{"values": ["b1", "r1"], "count": 4}, {"values": ["b2", "r1"], "count": 2}],
     }
@@ -190,7 +191,7 @@ def test_slices_that_contradict_themselves_are_refused(piece: dict[str, object],
 
 def test_domains_with_too_few_values_are_refused() -> None:
     wrong = v1beta2.TopologyAssignment(
-        levels=["a", "b"], domains=[v1beta2.TopologyDomainAssignment(values=["x"], count=1)]
+        levels=("a", "b"), domains=(v1beta2.TopologyDomainAssignment(values=("x",), count=1),)
     )
 
     with pytest.raises(InvalidError, match=r"domains\[0\].values: There are 1. Give one for each of levels."):

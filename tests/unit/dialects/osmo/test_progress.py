@@ -325,7 +325,7 @@ def test_recorded_states_are_read_back() -> None:
         wire.TaskGroupStatus(
             name=group.name,
             phase=group.phase,
-            tasks=[
+            tasks=tuple(
                 wire.TaskStatus(
                     name=task.name,
                     phase=task.phase,
@@ -335,9 +335,11 @@ def test_recorded_states_are_read_back() -> None:
                     message=task.message,
                 )
                 for task in group.tasks
-            ],
+            ),
         )
         for group in state.groups
     ]
 
-    assert recorded(wire.WorkflowStatus(groups=groups)) == {group.name: group for group in state.groups}
+    assert recorded(wire.WorkflowStatus(groups=tuple(groups))) == {
+        group.name: group for group in state.groups
+    }

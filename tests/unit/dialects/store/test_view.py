@@ -25,7 +25,7 @@ def key(name: str, kind: str = "Pod") -> Key:
 def pod(name: str, app: str = "", node: str = "") -> Stored[Pod]:
     identity = ObjectName("v1", "Pod", "d", name)
     metadata = ObjectMeta(name=name, namespace="d", labels={"app": app} if app else {}, uid=node)
-    content = Pod(api_version="v1", kind="Pod", metadata=metadata, spec=PodSpec(containers=[]))
+    content = Pod(api_version="v1", kind="Pod", metadata=metadata, spec=PodSpec(containers=()))
     return Stored(identity.key, identity, content)
 
 
@@ -145,7 +145,7 @@ def test_an_index_of_metadata_is_asked_again_only_where_that_has_changed() -> No
         api_version="v1",
         kind="Pod",
         metadata=first.content.metadata,
-        spec=PodSpec(containers=[], node_name="n"),
+        spec=PodSpec(containers=(), node_name="n"),
     )
     view.put(first)
     assert view.derive(nodes_of, "x") == ("",)

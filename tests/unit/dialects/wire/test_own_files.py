@@ -22,7 +22,7 @@ class Inner(Wire, frozen=True, kw_only=True):
 
 class File(Wire, frozen=True, kw_only=True):
     recipe: Inner
-    steps: list[str] | None = None
+    steps: tuple[str, ...] | None = None
 
 
 class Recipe(KubernetesObject, frozen=True, kw_only=True):
