@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from typing import Any
 
+import msgspec
 import structlog
 
 from closeknit.live.log import Log
@@ -20,17 +22,28 @@ class LogFormat(StrEnum):
 def logger(form: LogFormat | None) -> Log:
     """A logger in this form; left out, by who reads standard error."""
     person = sys.stderr.isatty() if form is None else form is LogFormat.TEXT
+    output = structlog.PrintLogger(sys.stderr) if person else structlog.BytesLogger(sys.stderr.buffer)
     shown: structlog.types.Processor = (
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
         if person
-        else structlog.processors.JSONRenderer(ensure_ascii=False)
+        else structlog.processors.JSONRenderer(serializer=_encoded)
     )
     made: Log = structlog.wrap_logger(
-        structlog.PrintLogger(sys.stderr),
+        output,
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             shown,
         ],
+        cache_logger_on_first_use=True,
     )
     return made
+
+
+def _encoded(facts: dict[str, Any], **_: Any) -> bytes:
+    """A line; there are two for every gang, so it matters how long one takes."""
+    return _encoder.encode(facts)
+
+
+# A fact that JSON has no form for is shown rather than lost.
+_encoder = msgspec.json.Encoder(enc_hook=repr)

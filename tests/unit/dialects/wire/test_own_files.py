@@ -30,7 +30,7 @@ class Recipe(KubernetesObject, frozen=True, kw_only=True):
 
 
 def _compile(stored: Stored[Recipe], _: View) -> Compiled:
-    burnt = stored.content.spec.steps == ["burn"]
+    burnt = stored.content.spec.steps == ("burn",)
     problems = (Code("burnt", "Do not burn it.").at(("spec", "steps", 0)),) if burnt else ()
     return Compiled((Workload(stored.object, "cooking", None),), problems)
 
