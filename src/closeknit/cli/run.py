@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import socket
 import sys
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from closeknit.cli import webhook
+from closeknit.cli.collecting import collect_in_pauses
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import LogFormat, logger
 from closeknit.cli.map_process import serve_map
@@ -38,12 +38,9 @@ if TYPE_CHECKING:
     from closeknit.admission.instance import Admission
     from closeknit.kube.port import KubernetesApi
     from closeknit.kube.rest import Access
-    from closeknit.scheduler.instance import Instance
 
 _RETRY = 2.0
 """Seconds between two attempts to reach the API server at the start."""
-_READING, _GLANCE = 60.0, 0.1
-"""Seconds that no garbage is looked for at most, and seconds between two looks at the scheduler."""
 _CONNECTIONS = 96
 """More than bindings take, so that watches and reports have theirs."""
 
@@ -158,8 +155,6 @@ def run(
             yield serve_map((*chosen, *named), log)
 
     work = _run(access, connections + _CONNECTIONS, workers, (health_host, health_port), beside)
-    # Nearly everything that is made later is kept as well.
-    gc.set_threshold(50_000, 20, 100)
     finish(asyncio.run(work))
 
 
@@ -184,7 +179,7 @@ async def _run(
             return ExitStatus.INVALID
         sys.stdout.write(f"Health, metrics and /debug/snapshot are on {server.address}.\n")
         sys.stdout.flush()
-        reading = asyncio.create_task(read_without_collecting(workers.scheduler))
+        collecting = asyncio.create_task(collect_in_pauses(workers.scheduler))
         try:
             if await _reached(api, told) and await _listening(workers.admission, told):
                 await workers.run(told, beside())
@@ -194,7 +189,7 @@ async def _run(
             complain(error.problems)
             return ExitStatus.INVALID
         finally:
-            reading.cancel()
+            collecting.cancel()
             await server.stop()
     return ExitStatus.DONE
 
@@ -223,22 +218,6 @@ async def _listening(admission: Admission | None, told: asyncio.Event) -> bool:
             continue
         return True
     return not told.is_set()
-
-
-async def read_without_collecting(scheduler: Instance | None) -> None:
-    """Look for no garbage while a scheduler reads its cluster, and in what it has read not later either.
-
-    Nearly everything that is made then is kept, so it would only take time.
-    """
-    gc.disable()
-    try:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_READING):
-                while scheduler is not None and not scheduler.ready:  # noqa: ASYNC110 (nobody tells)
-                    await asyncio.sleep(_GLANCE)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 async def _reached(api: KubernetesApi, told: asyncio.Event) -> bool:

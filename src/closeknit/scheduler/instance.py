@@ -100,7 +100,7 @@ class Instance:
             random=self._random,
             pods=self._waiting_pods,
             outdated=self._is_outdated,
-            busy=lambda: self._scheduler is not None and self._scheduler.binder.busy,
+            busy=lambda: self.busy,
             clock=self._clock,
         )
         scheduler = Scheduler(
@@ -152,6 +152,11 @@ class Instance:
         """Whether it schedules: the cluster was read, and looked at once."""
         scheduler = self._scheduler
         return scheduler is not None and scheduler.counters.looks > 0 and self._not_ready() is None
+
+    @property
+    def busy(self) -> bool:
+        """Whether bindings are under way, or come so fast that the next ones can be expected."""
+        return self._scheduler is not None and self._scheduler.binder.busy
 
     @property
     def idle(self) -> bool:

@@ -236,8 +236,9 @@ def by_rank(pod: ReadPod) -> Rank:
     return rank(pod.name)
 
 
+@lru_cache(maxsize=16384)
 def rank(name: str) -> Rank:
-    """The key by which a pod of this name is sorted."""
+    """The key by which a pod of this name is sorted; asked for when a gang comes and again when it is bound."""
     text, *parts = _DIGITS.split(name)
     key: list[int | str] = [text]
     # Numbers and texts take turns. A longer number is greater, and equal lengths compare as text.
