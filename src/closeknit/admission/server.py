@@ -89,11 +89,13 @@ class Webhook:
             began = monotonic()
             # What is made of a large object is gone in a moment; looking for garbage in it takes longer than
             # the review.
+            collecting = gc.isenabled()
             gc.disable()
             try:
                 result, response = await self._answered(answer, family, sent)
             finally:
-                gc.enable()
+                if collecting:
+                    gc.enable()
             self._metrics.answered(path, family, result, monotonic() - began)
             return response
 

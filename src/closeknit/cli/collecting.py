@@ -1,7 +1,7 @@
 """When a process that schedules looks for garbage: not while it reads its cluster, nor while it binds pods.
 
-Nearly everything that is made then is kept, so that looking through it only takes time. The exception is what
-requests leave behind, and that can wait for a pause.
+Nearly everything that is made then is kept, so that looking through it only takes time. What requests leave
+behind waits for a pause, and the little that those of the first reading leave behind is never looked for.
 """
 
 from __future__ import annotations
@@ -31,17 +31,19 @@ class Schedules(Protocol):
 
 
 async def collect_in_pauses(scheduler: Schedules | None) -> None:
-    """Look for garbage when there is time, until cancelled; from then on as Python does by itself."""
+    """Look for garbage when there is time, until cancelled; from then on as Python does by itself.
+
+    Without a scheduler that is from the beginning.
+    """
     gc.set_threshold(*_THRESHOLDS)
     if scheduler is None:
         return
-    gc.disable()
     try:
         with suppress(TimeoutError):
             async with asyncio.timeout(_READING):
-                while not scheduler.ready:  # noqa: ASYNC110 (nobody tells)
+                while not scheduler.ready:
+                    gc.disable()
                     await asyncio.sleep(_GLANCE)
-        # In what was read there is none, now or later.
         gc.freeze()
         while True:
             if scheduler.busy and gc.get_count()[0] < _MOST:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from enum import StrEnum
 from typing import Any
@@ -42,8 +43,11 @@ def logger(form: LogFormat | None) -> Log:
 
 def _encoded(facts: dict[str, Any], **_: Any) -> bytes:
     """A line; there are two for every gang, so it matters how long one takes."""
-    return _encoder.encode(facts)
+    try:
+        return _encode(facts)
+    except UnicodeEncodeError:
+        # A text with bytes that are none, such as the name of a file: they are written as escapes.
+        return json.dumps(facts, default=repr).encode()
 
 
-# A fact that JSON has no form for is shown rather than lost.
-_encoder = msgspec.json.Encoder(enc_hook=repr)
+_encode = msgspec.json.Encoder(enc_hook=repr).encode

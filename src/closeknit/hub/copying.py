@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+from msgspec import Struct
 
 __all__ = ["replace"]
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     # So that names and types of the fields are checked, which are told of structs as of dataclasses.
     from dataclasses import replace
 else:
+    from msgspec.structs import replace as _replace_struct
 
     def replace(value: Any, /, **changes: Any) -> Any:
         """The same value with these fields."""
-        if isinstance(value, msgspec.Struct):
-            return msgspec.structs.replace(value, **changes)
+        if isinstance(value, Struct):
+            return _replace_struct(value, **changes)
         return dataclasses.replace(value, **changes)

@@ -204,14 +204,14 @@ def _with_own_claims(pod: core_v1.Pod) -> core_v1.PodSpec:
     made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
     if not made:
         return pod.spec
-    claims = [
+    claims = tuple(
         core_v1.PodResourceClaim(name=each.name, resource_claim_name=made[each.name])
         if made.get(each.name)
         else each
         for each in pod.spec.resource_claims
         # Where a status names no claim, none was needed.
         if made.get(each.name, "any")
-    ]
+    )
     return msgspec.structs.replace(pod.spec, resource_claims=claims)
 
 
@@ -238,7 +238,7 @@ def by_rank(pod: ReadPod) -> Rank:
 
 @lru_cache(maxsize=16384)
 def rank(name: str) -> Rank:
-    """The key by which a pod of this name is sorted; asked for when a gang comes and again when it is bound."""
+    """The key by which a pod of this name is sorted."""
     text, *parts = _DIGITS.split(name)
     key: list[int | str] = [text]
     # Numbers and texts take turns. A longer number is greater, and equal lengths compare as text.

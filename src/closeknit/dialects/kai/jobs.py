@@ -147,7 +147,7 @@ def job_set_without_alike(job_set: JobSet) -> JobSet | None:
     ]
     if len(set(names)) < len(names):
         return None
-    spec = structs.replace(job_set.spec, replicated_jobs=list(distinct.values()))
+    spec = structs.replace(job_set.spec, replicated_jobs=tuple(distinct.values()))
     return structs.replace(job_set, spec=spec)
 
 

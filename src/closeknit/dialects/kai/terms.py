@@ -6,6 +6,7 @@ worked out once for all PodGroups that have it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 
 import msgspec
@@ -30,7 +31,7 @@ from closeknit.hub.workload import Workload
 PRIORITIES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 """The classes that KAI's installation brings."""
 _LARGEST_SHARED = 4096
-"""Bytes of a spec that is looked up among those known; larger ones are as good as never alike."""
+"""Characters of a spec that is looked up among those known; it is kept as long as a PodGroup has it."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(wire.PodGroupSpec).decode
@@ -45,6 +46,7 @@ class SpecTerms(msgspec.Struct, frozen=True, gc=False):
     """How many pods of each leaf must run at once; empty where that is only judged."""
     priority: int
     problems: tuple[Problem, ...]
+    wrong_priority: tuple[Problem, ...]
     wrong_queue: tuple[Problem, ...]
 
 
@@ -65,12 +67,13 @@ def group_terms(view: View, key: Key) -> GroupTerms:
     assert stored is not None
     group: wire.PodGroup = stored.content
     exists = bool(group.metadata.uid) or key in view.existing
-    written = _encode(group.spec)
+    # One text for all that have it.
+    written = sys.intern(_encode(group.spec).decode())
     if len(written) <= _LARGEST_SHARED:
         terms = view.derive(spec_terms, written, exists)
     else:
         terms = _terms_of(view, group.spec, exists=exists)
-    found = [*terms.problems, *field_problems(stored.written)]
+    found = [*terms.problems, *field_problems(stored.written), *terms.wrong_priority]
     since, seconds = created(stored, found), run_seconds(stored, found)
     subgroups = terms.subgroups
     assumed = assumed_pods(
@@ -85,7 +88,7 @@ def group_terms(view: View, key: Key) -> GroupTerms:
     return GroupTerms(workload, terms, assumed, tuple(found))
 
 
-def spec_terms(view: View, written: bytes, exists: bool) -> SpecTerms:  # noqa: FBT001 (an argument that is derived for has no name)
+def spec_terms(view: View, written: str, exists: bool) -> SpecTerms:  # noqa: FBT001 (an argument that is derived for has no name)
     """Read a spec, as JSON, of PodGroups that a cluster has admitted already or has not."""
     return _terms_of(view, _decode(written), exists=exists)
 
@@ -97,10 +100,11 @@ def _terms_of(view: View, spec: wire.PodGroupSpec, *, exists: bool) -> SpecTerms
     known = view.derive(known_topologies, FAMILY, Topology)
     levels = constraints(spec, subgroups, known, {}, found)
     path = ("spec", "priorityClassName")
-    priority = priority_of(view, spec.priority_class_name, path, found, PRIORITIES)
+    wrong_priority: list[Problem] = []
+    priority = priority_of(view, spec.priority_class_name, path, wrong_priority, PRIORITIES)
     leaves = {} if view.judging else leaves_of(spec, subgroups)
     wrong_queue = tuple(queue_problems(view, spec.queue, ("spec", "queue")))
-    return SpecTerms(subgroups, levels, leaves, priority, tuple(found), wrong_queue)
+    return SpecTerms(subgroups, levels, leaves, priority, tuple(found), tuple(wrong_priority), wrong_queue)
 
 
 def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, int]:
