@@ -116,6 +116,11 @@ class Family:
     """What may not change from an old object (first) to a new one."""
     status: Mapping[type[Any], Callable[[Stored[Any], View], Status]] = field(default_factory=dict)
     """The conditions and events that the operator would write about an object."""
+    awaits: Mapping[type[Any], Callable[[Any], int]] = field(default_factory=dict)
+    """How many pods an object must have at least before any of them is bound, by wire type.
+
+    From its content alone, and too few rather than too many: it tells what is not worth compiling yet.
+    """
     owner_of: Callable[[Stored[Pod]], Key | None] | None = None
     """The workload that a pod names as its own, from the pod alone."""
     makes: Callable[[View], AbstractSet[Key]] | None = None

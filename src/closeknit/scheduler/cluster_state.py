@@ -43,7 +43,7 @@ from closeknit.scheduler.changes import Change
 from closeknit.scheduler.holder_names import HolderNames
 from closeknit.scheduler.promised_places import ADMITTED, PromisedPlaces, places_given
 from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
-from closeknit.scheduler.units import Units
+from closeknit.scheduler.units import POSTPONED, Units
 
 FAMILIES: tuple[Family, ...] = (KAI, KUBERNETES, LONE_PODS, ADMITTED)
 """The families whose workloads are scheduled, and those that keep places for pods to come."""
@@ -77,8 +77,10 @@ class ClusterState:
         self._said: dict[Key, Stored[core_v1.Pod]] = {}
         """Of pods that are assumed to be bound, what the server says of them."""
         self._told: list[Key] = []
-        self._alone: dict[Key, None] = {}
-        """Pods that waited without a group when they were put; by the next look it has mostly come."""
+        self._alone: dict[Key, int] = {}
+        """Pods that waited without a group when they were put, and in how many looks they were passed over.
+
+        By the next look the group that they name has mostly come."""
         self.beliefs = Beliefs(self._store.get, self._put)
 
     # ------------------------------------------------------------------------------------- questions
@@ -114,7 +116,7 @@ class ClusterState:
     @property
     def postponed(self) -> bool:
         """Whether the last call of ``news`` has passed over units that have changed."""
-        return self._units.postponed
+        return self._units.postponed or bool(self._alone)
 
     @property
     def problems(self) -> Mapping[Key | str, tuple[Problem, ...]]:
@@ -240,7 +242,7 @@ class ClusterState:
             self._tracked.set_pod(key, self._holding(entry) if isinstance(entry, Stored) else None)
             self._promised.set_pod(key, entry if isinstance(entry, Stored) else None)
             if isinstance(entry, Stored) and self._may_be_alone(entry):
-                self._alone[key] = None
+                self._alone[key] = 0
         else:
             if entry.shape is wire.Workload and known is None:
                 self._promised.give(key, self.view.derive(places_given, key))
@@ -259,16 +261,16 @@ class ClusterState:
             or self._units.is_known(LONE_PODS, pod.key)
         ):
             return False
-        return not any(
-            isinstance(claim, Claim) and claim.family and self._store.get(claim.key)
-            for claim in self._store.values(CLAIM, pod.key)
-        )
+        return not any(claim.family and self._store.get(claim.key) for claim in self._claims(pod.key))
+
+    def _claims(self, pod: Key) -> tuple[Claim, ...]:
+        """The workloads that a pod may belong to."""
+        return self._store.values(CLAIM, pod)
 
     def _holding(self, pod: Stored[core_v1.Pod]) -> Holding | None:
         if not pod.content.spec.node_name:
             return None
-        (claim, *_) = self._store.values(CLAIM, pod.key)
-        assert isinstance(claim, Claim)
+        claim = self._claims(pod.key)[0]
         # Whoever compiles the pod's group asks for the same.
         read = self.view.derive(pod_of, pod.key) if claim.family else read_pod(pod)
         if read is None or read.problems or read.stage not in (Stage.RUNNING, Stage.LEAVING):
@@ -305,8 +307,12 @@ class ClusterState:
         for (key,) in list(self.view.stale(places_given)):
             self._promised.give(key, self.view.derive(places_given, key))
         alone, self._alone = self._alone, {}
-        for key in alone:
-            if (pod := self.pod(key)) is not None and self._may_be_alone(pod):
+        for key, times in alone.items():
+            if (pod := self.pod(key)) is None or not self._may_be_alone(pod):
+                continue
+            if hurried and times < POSTPONED and any(claim.family for claim in self._claims(key)):
+                self._alone[key] = times + 1
+            else:
                 self._units.look_at(LONE_PODS, key)
         units = self._units.renewed(is_binding, hurried=hurried)
         return News(self._tracked.changes(), units)

@@ -11,7 +11,7 @@ from typing import Any
 from closeknit.dialects.compiling import place_object
 from closeknit.dialects.family import Family
 from closeknit.dialects.ownership import CLAIM, Claim
-from closeknit.dialects.store.objects import Unreadable
+from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
@@ -20,7 +20,7 @@ from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.holder_names import HolderNames
 
-_POSTPONED = 10
+POSTPONED = 10
 """In how many hurried looks, one after the other, a unit is passed over that still has too few pods."""
 
 
@@ -88,21 +88,30 @@ class Units:
         for each in looked_at:
             family, key = each
             made = self._made.get(each, ())
-            if made and self._store.get(key) is not None:
-                if all(is_binding(unit.object.key) for unit in made):
+            if self._store.get(key) is not None:
+                if made and all(is_binding(unit.object.key) for unit in made):
                     self._new[each] = None
                     continue
-                if hurried and each in self._lacking and self._still_lacks(family, key):
+                if hurried and self._lacks(family, key):
                     self._new[each] = None
                     self.postponed = True
                     continue
             self._renew(family, key, units)
         return units
 
-    def _still_lacks(self, family: Family, key: Key) -> bool:
-        """Whether a unit that lacked pods has still too few; only for so long, since pods change as well."""
-        needed, times = self._lacking[family, key]
-        self._lacking[family, key] = needed, times - 1
+    def _lacks(self, family: Family, key: Key) -> bool:
+        """Whether a unit has too few pods, as far as that can be told without compiling it.
+
+        Only for so long, since pods change as well.
+        """
+        each = family, key
+        if each not in self._lacking:
+            entry = self._store.get(key)
+            if each in self._made or not isinstance(entry, Stored) or entry.shape not in family.awaits:
+                return False
+            self._lacking[each] = family.awaits[entry.shape](entry.content), POSTPONED
+        needed, times = self._lacking[each]
+        self._lacking[each] = needed, times - 1
         return times > 0 and len(self._store.found(CLAIM, Claim(key, family.name))) < needed
 
     def _renew(self, family: Family, key: Key, units: dict[Key, Workload | None]) -> None:
@@ -113,7 +122,7 @@ class Units:
             self._made[family, key] = made
         if missing := _missing(made):
             there = len(self._store.found(CLAIM, Claim(key, family.name)))
-            self._lacking[family, key] = there + missing, _POSTPONED
+            self._lacking[family, key] = there + missing, POSTPONED
         if before == made:
             return
         for gone in before:

@@ -161,22 +161,73 @@ def test_a_gang_whose_pods_come_one_by_one_is_compiled_in_a_rush_when_the_last_h
     group, *pods = gang("g")
     for each in (*NODES, group, pods[0]):
         state.put(entry(each))
-    state.news(hurried=True)
     counted = state.view.worked_out
-    assert counted[read_pod_group] == 1
 
     for each in pods[1:3]:
-        state.put(entry(each))
         assert not state.news(hurried=True).units
         assert state.postponed
-    assert counted[read_pod_group] == 1
+        state.put(entry(each))
+    assert counted[read_pod_group] == 0
     state.put(entry(pods[3]))
     (unit,) = state.news(hurried=True).units.values()
 
     assert not state.postponed
     assert unit is not None
     assert unit.request is not None
-    assert counted[read_pod_group] == 2
+    assert counted[read_pod_group] == 1
+
+
+def test_what_else_is_wrong_with_a_gang_that_lacks_pods_is_told_however_long_a_rush_is() -> None:
+    state = ClusterState()
+    group, *pods = gang("g", priorityClassName="unheard-of")
+    for each in (*NODES, group, pods[0]):
+        state.put(entry(each))
+
+    looks = [state.news(hurried=True).units for _ in range(20)]
+
+    (unit,) = (unit for found in looks for unit in found.values())
+    assert unit is not None
+    assert "unheard-of" in str(unit.problems)
+
+
+def test_a_pod_whose_gang_comes_later_is_not_compiled_by_itself_in_a_rush() -> None:
+    state = ClusterState()
+    group, *pods = gang("g")
+    for each in (*NODES, *pods):
+        state.put(entry(each))
+    assert not state.news(hurried=True).units
+    assert state.postponed
+    state.put(entry(group))
+
+    (unit,) = state.news(hurried=True).units.values()
+
+    assert unit is not None
+    assert unit.request is not None
+    assert state.view.worked_out[place_object] == 1
+
+
+def test_a_pod_whose_gang_never_comes_is_told_so_however_long_a_rush_is() -> None:
+    state = ClusterState()
+    for each in (*NODES, *gang("g", pods=1)[1:]):
+        state.put(entry(each))
+
+    looks = [state.news(hurried=True).units for _ in range(20)]
+
+    (unit,) = (unit for found in looks for unit in found.values())
+    assert unit is not None
+    assert unit.object.kind == "Pod"
+    assert not state.postponed
+
+
+def test_a_pod_that_names_no_gang_is_not_passed_over_in_a_rush() -> None:
+    state = ClusterState()
+    for each in (*NODES, pod("alone")):
+        state.put(entry(each))
+
+    (unit,) = state.news(hurried=True).units.values()
+
+    assert unit is not None
+    assert unit.request is not None
 
 
 def test_a_pod_that_comes_before_its_gang_is_not_compiled_by_itself_once_the_gang_is_there() -> None:

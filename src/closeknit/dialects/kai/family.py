@@ -20,6 +20,7 @@ from closeknit.dialects.kai.joining import joining_indexes
 from closeknit.dialects.kai.owners import GROUPS_BY_OWNER, OWNERS, check_pod, makes, owner_of
 from closeknit.dialects.kai.queues import check_queue
 from closeknit.dialects.kai.status import pod_group_status, pod_status
+from closeknit.dialects.kai.terms import pods_awaited
 from closeknit.dialects.kai.topologies import FAMILY
 from closeknit.dialects.kai.topologies_in_sight import topologies
 from closeknit.dialects.kai.updates import update_problems
@@ -52,6 +53,7 @@ KAI = Family(
     express=express,
     update={Topology: update_problems},
     status={PodGroup: pod_group_status, Pod: pod_status},
+    awaits={PodGroup: pods_awaited},
     owner_of=owner_of,
     makes=makes,
     indexes=(GROUPS_BY_OWNER, *joining_indexes(tuple(OWNERS))),

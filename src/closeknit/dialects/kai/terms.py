@@ -107,6 +107,13 @@ def _terms_of(view: View, spec: wire.PodGroupSpec, *, exists: bool) -> SpecTerms
     return SpecTerms(subgroups, levels, leaves, priority, tuple(found), tuple(wrong_priority), wrong_queue)
 
 
+def pods_awaited(group: wire.PodGroup) -> int:
+    """How many pods a PodGroup must have at least; where it has subgroups, that takes a closer look."""
+    if group.spec.sub_groups or group.spec.subgroups:
+        return 1
+    return 1 if group.spec.min_member is None else group.spec.min_member
+
+
 def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, int]:
     """The minimum of all that has pods: the leaves, or the PodGroup itself if it has no subgroups."""
     if not subgroups.subgroups:

@@ -12,6 +12,7 @@ from closeknit.dialects.kubernetes.rules import (
     GROUP,
     GROUPS_BY_TEMPLATE,
     compile_workload,
+    pods_awaited,
     update_problems,
 )
 from closeknit.dialects.kubernetes.topologies import topologies
@@ -32,6 +33,7 @@ KUBERNETES = Family(
     },
     express=express,
     update={PodGroup: update_problems, Workload: update_problems},
+    awaits={PodGroup: pods_awaited},
     owner_of=owner_of,
     indexes=(GROUPS_BY_TEMPLATE,),
 )

@@ -25,6 +25,12 @@ _PRIORITIES = Range(-(2**31), 10**9)
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 
 
+def pods_awaited(group: PodGroup) -> int:
+    """How many pods a PodGroup must have at least."""
+    gang = group.spec.scheduling_policy.gang
+    return gang.min_count if gang is not None else 0
+
+
 def term_problems(given: GroupTerms, path: Path) -> Iterator[Problem]:
     """Everything that is wrong with the terms of a group."""
     policy = given.scheduling_policy

@@ -107,7 +107,7 @@ class Store:
         """The objects that have this value, in the order in which they came."""
         return self._found[index].get(value, {})
 
-    def values(self, index: str, key: Key) -> tuple[Hashable, ...]:
+    def values(self, index: str, key: Key) -> tuple[Any, ...]:
         """The values that an object is found by."""
         return self._values[index].get(key, ())
 
