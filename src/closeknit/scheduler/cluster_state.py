@@ -242,7 +242,7 @@ class ClusterState:
             self._tracked.set_pod(key, self._holding(entry) if isinstance(entry, Stored) else None)
             self._promised.set_pod(key, entry if isinstance(entry, Stored) else None)
             if isinstance(entry, Stored) and self._may_be_alone(entry):
-                self._alone[key] = 0
+                self._alone.setdefault(key, 0)
         else:
             if entry.shape is wire.Workload and known is None:
                 self._promised.give(key, self.view.derive(places_given, key))
