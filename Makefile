@@ -16,7 +16,7 @@ RESULTS := build/requirements.json
 SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm storm-real check format oracle planted slices fuzz peers bench bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
+.PHONY: help setup demo test test-slow test-long storm storm-real check format oracle planted slices fuzz reword peers bench bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ slices: $(READY) ## decide N random requests of slices of slices on 64 to 1,024 
 
 fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
 	$(BIN)/python -m tests.trials.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
+
+reword: $(READY) ## append a word to every message in a copy, and list the tests that depend on wording
+	$(BIN)/python -m tests.trials.reword_run --workers $(WORKERS) $(ARGS)
 
 peers: $(READY) ## validate and translate manifests of other projects (ARGS=FOLDER, with a checkout of each)
 	$(BIN)/python -m tests.trials.peers_run $(ARGS)

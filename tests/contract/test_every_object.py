@@ -19,7 +19,7 @@ from closeknit.dialects import DIALECTS, TARGETS, Family, Source, translate
 from closeknit.dialects.grove.legacy_spelling import in_legacy_spelling
 from closeknit.hub.copying import replace
 from closeknit.hub.problems import InvalidError
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload
 from closeknit.testing.random_requests import random_instance
 from tests.contract.definitions import PROJECTS, ROOT
 from tests.contract.objects import faults
@@ -50,13 +50,13 @@ def sources_of(folder: Path) -> list[Source]:
     return [Source(path.name, path.read_bytes()) for path in sorted(files)]
 
 
-def requests(seeds: range) -> Iterator[tuple[Workload, dict[str, Any]]]:
+def requests(seeds: range) -> Iterator[tuple[PlaceableWorkload, dict[str, Any]]]:
     """Random workloads, nothing of which runs yet, with the topologies that they speak of."""
     for seed in seeds:
         cluster, request = random_instance(Random(seed))
         request = replace(request, name=f"default/train-{seed}")
         name = ObjectName("scheduling.run.ai/v2alpha2", "PodGroup", "default", f"train-{seed}")
-        yield Workload(name, "kai", request), {each.name: each for each in cluster.topologies}
+        yield PlaceableWorkload(name, "kai", request), {each.name: each for each in cluster.topologies}
 
 
 def refused(written: list[dict[str, Any]], way: str) -> list[str]:
@@ -97,7 +97,7 @@ def test_some_example_becomes_something(way: str) -> None:
     assert kinds
 
 
-def said_in(way: str, workload: Workload, topologies: dict[str, Any]) -> list[dict[str, Any]]:
+def said_in(way: str, workload: PlaceableWorkload, topologies: dict[str, Any]) -> list[dict[str, Any]]:
     """The objects that a workload becomes; none where the target has no words for it."""
     express = speaks(way).express
     assert express is not None
@@ -108,7 +108,7 @@ def said_in(way: str, workload: Workload, topologies: dict[str, Any]) -> list[di
     return in_legacy_spelling(said, []) if way == "alpha8" else said
 
 
-def said(way: str, workload: Workload, topologies: dict[str, Any]) -> list[dict[str, Any]]:
+def said(way: str, workload: PlaceableWorkload, topologies: dict[str, Any]) -> list[dict[str, Any]]:
     """The same for every target."""
     if way not in ("podgang", "pods"):
         return said_in(way, workload, topologies)

@@ -21,7 +21,7 @@ from closeknit.dialects.reading import load
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
 from closeknit.hub.problems import InvalidError
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload
 from closeknit.testing.random_requests import random_instance
 from tests.contract.definitions import ROOT, published
 from tests.contract.objects import faults
@@ -205,7 +205,7 @@ def test_random_requests_become_objects_that_are_strictly_valid_and_read_back() 
     for seed in range(300):
         cluster, request = random_instance(Random(seed))
         name = ObjectName("v1", "Pod", "team", f"train-{seed}")
-        workload = Workload(name, "test", request)
+        workload = PlaceableWorkload(name, "test", request)
         try:
             objects = list(express(workload, {each.name: each for each in cluster.topologies}))
         except InvalidError:
@@ -215,7 +215,7 @@ def test_random_requests_become_objects_that_are_strictly_valid_and_read_back() 
         again = read([Source("f", "\n---\n".join(yaml.safe_dump(each) for each in objects).encode())])
         assert [str(problem) for problem in again.problems] == []
         (back,) = again.workloads
-        assert back.request is not None
+        assert isinstance(back, PlaceableWorkload)
         counts = [sum(pods.count for pods in each.root.pod_sets()) for each in (request, back.request)]
         assert counts[0] == counts[1]
     assert said >= 50

@@ -117,7 +117,7 @@ async def serving(plane: ControlPlane, chart: list[dict[str, Any]], folder: Path
         assert process.stdout is not None
         async with asyncio.timeout(PATIENCE):
             line = (await process.stdout.readline()).decode()
-        assert line.startswith("The map of "), line
+        assert "https://" in line, line
         trusted = ssl.create_default_context(cadata=shown.authority.decode())
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=trusted), headers={"Authorization": f"Bearer {TOKEN}"}

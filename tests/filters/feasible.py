@@ -8,7 +8,9 @@ from typing import Any
 
 from closeknit.dialects import Reading, Source, read
 from closeknit.engine import Engine
+from closeknit.hub.workload import PlaceableWorkload
 from tests.filters.cases import CASE, Case, Object, pod
+from tests.kit.workloads import problems_of
 
 
 def waiting(objects: Iterable[Object]) -> Reading:
@@ -17,7 +19,7 @@ def waiting(objects: Iterable[Object]) -> Reading:
     reading = read([Source("objects.json", text.encode())], lenient=True)
     wrong = [
         *map(str, reading.problems),
-        *(str(problem) for workload in reading.workloads for problem in workload.problems),
+        *(str(problem) for workload in reading.workloads for problem in problems_of(workload)),
     ]
     assert not wrong, wrong
     return reading
@@ -29,7 +31,7 @@ def feasible(objects: Iterable[Object]) -> Mapping[str, frozenset[str]]:
     engine = Engine(reading.cluster)
     found: dict[str, frozenset[str]] = {}
     for workload in reading.workloads:
-        assert workload.request is not None
+        assert isinstance(workload, PlaceableWorkload)
         (pods,) = workload.request.root.pod_sets()
         names = (node.name for node in reading.cluster.nodes)
         found[workload.object.name] = frozenset(name for name in names if engine.fits(pods, name))

@@ -79,7 +79,7 @@ def seen(state: ClusterState) -> object:
     """Units, what each node has left, and who holds what."""
     ledger = state.engine._ledger
     rows = {
-        name: {resource: int(ledger.free[row, slot]) for resource, row in ledger.resources.items()}
+        name: {counted: int(ledger.free[row, slot]) for row, counted in enumerate(ledger.rows)}
         for name, slot in ledger.slot_of.items()
     }
     alike = {resource for row in rows.values() for resource, free in row.items() if free}

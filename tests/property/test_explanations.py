@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
+from typing import TypeAlias
 
 from hypothesis import assume, given
 
@@ -13,9 +14,19 @@ from closeknit.hub.cluster import Cluster
 from closeknit.hub.copying import replace
 from closeknit.hub.neighbours import Apart, Near, Neighbour, PodRule, Spread, binding
 from closeknit.hub.nodes import CORDON, Effect, Node, NodeFilter
-from closeknit.hub.outcome import Change, CountChange, LevelChange, Placed, Relaxation, Shortfall, Unplaceable
+from closeknit.hub.outcome import (
+    Change,
+    CountChange,
+    ExclusionReason,
+    LevelChange,
+    Placed,
+    Relaxation,
+    Shortfall,
+    Unplaceable,
+)
 from closeknit.hub.request import Group, Member, PodSet, Request, problems
 from closeknit.hub.resources import Resources
+from closeknit.hub.shortfall import NoDomain, PodTooLarge
 from closeknit.hub.topology import DomainPath
 from closeknit.testing import oracle
 from closeknit.testing.drawings import free
@@ -163,6 +174,11 @@ def test_what_fits_in_a_domain_is_what_the_oracle_can_place_there(
             assert not exact or fit.fits == shortfall.wanted - best.left_out
 
 
+def required_level(shortfall: Shortfall) -> str | None:
+    assert isinstance(shortfall.reason, NoDomain | PodTooLarge)
+    return shortfall.reason.level
+
+
 @effort(30)
 @given(instances())
 def test_no_domain_takes_more_than_the_best_one_listed(instance: tuple[Cluster, Request]) -> None:
@@ -171,9 +187,10 @@ def test_no_domain_takes_more_than_the_best_one_listed(instance: tuple[Cluster, 
 
     for shortfall in explained(cluster, request):
         group = group_named(request, shortfall.group)
-        if shortfall.level is None or not simple(group) or not all_needed(group) or not shortfall.wanted:
+        required = required_level(shortfall)
+        if required is None or not simple(group) or not all_needed(group) or not shortfall.wanted:
             continue
-        level = scene.labels.index(shortfall.level)
+        level = scene.labels.index(required)
         running = {node for pods in group.pod_sets() for node in pods.bound}
         domains = {scene.domain(node, level) for node in running or scene.nodes}
         if running and len(domains) > 1:
@@ -212,71 +229,87 @@ def test_a_relaxation_with_one_change_asks_for_no_more_than_is_needed(
             assert not oracle.feasible(*relaxed(cluster, request, Relaxation((change,))))
 
 
-def first_reason(scene: Scene, node: Node, pods: PodSet, level: int) -> str | None:
+Reason: TypeAlias = tuple[ExclusionReason, str]
+"""Why a node is excluded, and the detail."""
+
+
+def first_reason(scene: Scene, node: Node, pods: PodSet, level: int) -> Reason | None:
     """Why a node takes no pod of a set, read off the node the plain way; None where it takes one."""
     path, wanted = scene.paths[node.name], pods.filter
     if len(path) <= level:
-        return f"unlabelled {scene.labels[len(path)]}"
+        return ExclusionReason.UNLABELLED, scene.labels[len(path)]
     if not node.ready:
-        return "not ready "
+        return ExclusionReason.NOT_READY, ""
     for taint in (*([CORDON] if node.unschedulable else []), *sorted(node.taints, key=str)):
         if taint.effect is not Effect.PREFER_NO_SCHEDULE and not any(
             toleration.tolerates(taint) for toleration in wanted.tolerations
         ):
-            return "unschedulable " if taint == CORDON else f"taint {taint}"
+            return (
+                (ExclusionReason.UNSCHEDULABLE, "")
+                if taint == CORDON
+                else (ExclusionReason.TAINT, str(taint))
+            )
     for key, value in wanted.selector:
         if node.labels.get(key) != value:
-            return f"selector {key}={value}"
+            return ExclusionReason.NODE_SELECTOR, f"{key}={value}"
     if not accepts(node, replace(pods, filter=NodeFilter((), wanted.affinity, (), wanted.tolerations))):
-        return "affinity"
+        return ExclusionReason.NODE_AFFINITY, ""
     left = free(scene.cluster)[node.name]
     asked = {**pods.resources, **({"pods": 1} if "pods" in node.allocatable else {})}
     for name in sorted(asked, key=lambda name: ("/" not in name, name)):
         if left.get(name, 0) < asked[name]:
-            return f"resource {name}"
+            return ExclusionReason.RESOURCE, name
     held = ports_held(scene.cluster, node.name)
     for port in sorted(pods.host_ports):
         if meet([port], held):
-            return f"port {port}"
-    closed = min(
+            return ExclusionReason.PORT, str(port)
+    return min(
         closed_by_others(scene, node, pods),
-        key=lambda each: (ABOUT_PODS.index(each[0]), each[1]),
+        key=lambda reason: (ABOUT_PODS.index(reason[0]), reason[1]),
         default=None,
     )
-    return None if closed is None else " ".join(closed)
 
 
-ABOUT_PODS = ("no label", "apart", "kept away", "company", "spread")
+ABOUT_PODS = (
+    ExclusionReason.TOPOLOGY_KEY,
+    ExclusionReason.ANTI_AFFINITY,
+    ExclusionReason.EXISTING_ANTI_AFFINITY,
+    ExclusionReason.POD_AFFINITY,
+    ExclusionReason.SPREAD,
+)
 """Reasons that rules about other pods give, in the order in which they are asked."""
 
 
-def closed_by_others(scene: Scene, node: Node, pods: PodSet) -> Iterator[tuple[str, str]]:
+def closed_by_others(scene: Scene, node: Node, pods: PodSet) -> Iterator[Reason]:
     """What rules about running pods say against a node, each with its label and who is in the way."""
     keeping = {rule for held in scene.cluster.holdings if held.pods for rule in held.neighbour.rules}
     for rule in keeping:
         if isinstance(rule, Apart) and binding(rule) and pods.neighbour.selected(rule.selector):
             has_rule = partial(has, rule)
             if holders(scene, has_rule, around(scene, node, rule.key)):
-                yield "kept away", f"{rule.key} ({named(holders(scene, has_rule))})"
+                yield (
+                    ExclusionReason.EXISTING_ANTI_AFFINITY,
+                    f"{rule.key} ({named(holders(scene, has_rule))})",
+                )
     for rule in filter(binding, pods.neighbour.rules):
         yield from closed_by(scene, node, pods, rule)
 
 
-def closed_by(scene: Scene, node: Node, pods: PodSet, rule: PodRule) -> Iterator[tuple[str, str]]:
+def closed_by(scene: Scene, node: Node, pods: PodSet, rule: PodRule) -> Iterator[Reason]:
     """What one rule of a pod set says against a node."""
     running = running_pods(scene.cluster, rule.selector)
     in_the_way = named(holders(scene, lambda each: each.selected(rule.selector)))
     match rule:
         case Apart():
             if any(running.get(name) for name in around(scene, node, rule.key)):
-                yield "apart", f"{rule.key} ({in_the_way})"
+                yield ExclusionReason.ANTI_AFFINITY, f"{rule.key} ({in_the_way})"
         case Near():
             _, hosts, _, leaders = company(scene, rule)
             for key in rule.keys:
                 if key not in node.labels:
-                    yield "no label", key
+                    yield ExclusionReason.TOPOLOGY_KEY, key
                 elif not (hosts or leaders or any(running.get(name) for name in around(scene, node, key))):
-                    yield "company", key
+                    yield ExclusionReason.POD_AFFINITY, key
         case Spread():
             counted = counted_nodes(scene, pods, rule)
             domains = [counted.intersection(names) for names in domains_of(scene, rule.key).values()]
@@ -285,9 +318,9 @@ def closed_by(scene: Scene, node: Node, pods: PodSet, rule: PodRule) -> Iterator
             here = sum(running.get(name, 0) for name in counted.intersection(around(scene, node, rule.key)))
             new = any(each.neighbour.selected(rule.selector) for each in scene.request.root.pod_sets())
             if rule.key not in node.labels:
-                yield "no label", rule.key
+                yield ExclusionReason.TOPOLOGY_KEY, rule.key
             elif not new and here - least > rule.skew:
-                yield "spread", f"{rule.key} ({in_the_way})" if in_the_way else rule.key
+                yield ExclusionReason.SPREAD, f"{rule.key} ({in_the_way})" if in_the_way else rule.key
 
 
 def around(scene: Scene, node: Node, key: str) -> list[str]:
@@ -325,11 +358,14 @@ def test_nodes_are_excluded_for_the_first_reason_and_counted_once(
         group = group_named(request, shortfall.group)
         if not simple(group) or not all_needed(group) or not shortfall.wanted:
             continue
-        level = -1 if shortfall.level is None else scene.labels.index(shortfall.level)
+        required = required_level(shortfall)
+        level = -1 if required is None else scene.labels.index(required)
         pods = next(group.pod_sets())
         by_itself = Scene.of(cluster, alone(request, group))
         reasons = [first_reason(by_itself, node, pods, level) for node in cluster.nodes]
-        told = Counter[str]()
-        for each in shortfall.excluded:
-            told["affinity" if each.reason == "affinity" else f"{each.reason} {each.detail}"] += each.nodes
-        assert told == Counter(reason for reason in reasons if reason is not None)
+        counts = Counter[Reason]()
+        for exclusion in shortfall.excluded:
+            # The words for node affinity are tested by themselves.
+            affinity = exclusion.reason is ExclusionReason.NODE_AFFINITY
+            counts[exclusion.reason, "" if affinity else exclusion.detail] += exclusion.nodes
+        assert counts == Counter(reason for reason in reasons if reason is not None)

@@ -14,7 +14,7 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Request
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, WorkloadBase
 from closeknit.scheduler.preemption import Running, displacement
 from closeknit.testing.check import violations
 from closeknit.testing.strategies import TINY, instances
@@ -24,9 +24,9 @@ from tests.property.effort import effort
 NOW = 100.0
 
 
-def workload(name: str, request: Request | None, priority: int, *, preemptible: bool = True) -> Workload:
-    made = Workload(ObjectName("v1", "PodGroup", "", name), "kai", request, priority=priority)
-    return replace(made, preemptible=preemptible)
+def workload(name: str, priority: int, *, preemptible: bool = True) -> WorkloadBase:
+    named = ObjectName("v1", "PodGroup", "", name)
+    return WorkloadBase(named, "kai", priority=priority, preemptible=preemptible)
 
 
 def without(cluster: Cluster, gone: set[str]) -> Cluster:
@@ -61,7 +61,7 @@ def test_no_smaller_set_of_gangs_would_do(instance: tuple[Cluster, Request], see
     cluster = crowded(*instance, rng)
     running = [
         Running(
-            workload(name, None, rng.randint(0, 6), preemptible=rng.random() < 0.9),
+            workload(name, rng.randint(0, 6), preemptible=rng.random() < 0.9).invalid(()),
             name,
             sum(each.pods for each in cluster.holdings if each.workload == name),
             float(rng.randint(0, 100)),
@@ -70,7 +70,12 @@ def test_no_smaller_set_of_gangs_would_do(instance: tuple[Cluster, Request], see
         for name in sorted({each.workload for each in cluster.holdings} - {request.name})
     ]
     found = displacement(
-        Engine(cluster), cluster, workload(request.name, request, 5), running, accounts=Accounts(), now=NOW
+        Engine(cluster),
+        cluster,
+        workload(request.name, 5).placeable(request),
+        running,
+        accounts=Accounts(),
+        now=NOW,
     )
 
     allowed = [each for each in running if each.workload.preemptible and each.workload.priority < 5]

@@ -21,6 +21,7 @@ from closeknit.hub.outcome import Outcome
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import Code, Problem
 from closeknit.hub.request import Request
+from closeknit.hub.sentences import wire
 from tests.trials import fuzz_run
 from tests.trials.mutations import SEEDS, Example, examples, mutant
 
@@ -144,7 +145,7 @@ def test_a_trial_that_takes_too_much_memory_is_a_failure() -> None:
             Code("told", "{text:raw}").at(("spec",), text="This is wrong."), "", id="a good one passes"
         ),
         pytest.param(
-            Code("told", "{text:raw}").at((), text="Found a list where an object is expected."),
+            wire.NO_OBJECT.at((), found="a list"),
             "",
             id="a whole document passes",
         ),

@@ -20,7 +20,7 @@ from closeknit.hub.neighbours import Spread as SpreadRule
 from closeknit.hub.nodes import NAME_FIELD, NodeFilter, Term
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.resources import Resources
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload
 from closeknit.testing.strategies import RULED, TINY, USUAL, random_instance
 
 NAMES = ("train", "team/train")
@@ -28,7 +28,7 @@ NAMES = ("train", "team/train")
 
 def written(cluster: Cluster, request: Request) -> Iterator[dict[str, Any]]:
     """The request as objects, and its nodes, because no pod runs on a node that is not there."""
-    workload = Workload(ObjectName("v1", "Any", "", request.name), "any", request)
+    workload = PlaceableWorkload(ObjectName("v1", "Any", "", request.name), "any", request)
     assert KAI.express is not None
     yield from KAI.express(workload, {topology.name: topology for topology in cluster.topologies})
     for node in cluster.nodes:
@@ -40,7 +40,7 @@ def read_back(cluster: Cluster, request: Request) -> Request:
     found = read([Source("f", text.encode())])
     assert [str(problem) for problem in found.problems] == []
     (workload,) = found.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     return workload.request
 
 

@@ -9,6 +9,7 @@ from closeknit.apis.core_v1 import Pod
 from closeknit.dialects import DIALECTS
 from closeknit.dialects.compiling import compile_object
 from closeknit.hub.keys import Key
+from closeknit.hub.workload import PlaceableWorkload
 
 SIZES = (30, 20, 400)
 """Nodes, sets and pods; what is counted does not depend on them."""
@@ -49,7 +50,7 @@ def test_what_is_worked_out_again_is_what_a_new_store_gives() -> None:
     workload = Key("grove.io", "PodCliqueSet", "default", "set-7")
     (compiled,) = view.derive(compile_object, grove, workload).workloads
 
-    assert compiled.request is not None
+    assert isinstance(compiled, PlaceableWorkload)
     assert any("node-12" in pods.bound for pods in compiled.request.root.pod_sets())
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload
 from closeknit.scheduler.planning import plan
 from closeknit.testing.builders import pods, request
 from closeknit.testing.drawings import parse
@@ -43,7 +43,7 @@ def test_pods_are_given_out_by_the_rule(seed: int) -> None:
     nodes = [rng.randint(1, 4) for _ in range(rng.randint(1, 6))]
     cluster = parse("\n".join(f"x{i}: {gpus}" for i, gpus in enumerate(nodes)))
     workloads = [
-        Workload(
+        PlaceableWorkload(
             ObjectName("v1", "PodGroup", "", f"u{i}"),
             "kai",
             request(f"u{i}", pods(f"p{i}", count, minimum=minimum), topology=None),

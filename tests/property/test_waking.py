@@ -15,7 +15,7 @@ from closeknit.hub.copying import replace
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Outcome, Placed, Undecided
 from closeknit.hub.request import PodSet, Request
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload
 from closeknit.scheduler.changes import Change, Freed, Joined, NodeChanged, NodeGone
 from closeknit.scheduler.waiting import WaitingQueue
 from closeknit.testing.strategies import instances
@@ -25,8 +25,8 @@ NEVER = float("inf")
 """A time at which every back-off is over."""
 
 
-def unit(request: Request) -> Workload:
-    return Workload(ObjectName("v1", "PodGroup", "", request.name), "kai", request)
+def unit(request: Request) -> PlaceableWorkload:
+    return PlaceableWorkload(ObjectName("v1", "PodGroup", "", request.name), "kai", request)
 
 
 def helped(outcome: Outcome) -> bool:

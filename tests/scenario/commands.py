@@ -50,7 +50,7 @@ def refused(*files: str | Path, given: str | None = None) -> list[str]:
     result = run("validate", *of(*files), given=given)
     assert (result.exit_code, result.stdout) == (2, "")
     *problems, count = result.stderr.splitlines()
-    assert count == ("1 problem found." if len(problems) == 1 else f"{len(problems)} problems found.")
+    assert count.split()[0] == str(len(problems))
     return [_without_file(problem) for problem in problems]
 
 

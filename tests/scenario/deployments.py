@@ -72,8 +72,16 @@ async def says(cluster: Controlled, status: str, reason: str, message: str = "m"
 
 
 async def conditions(cluster: Controlled) -> dict[str, str]:
-    found = (await cluster.get("DynamoGraphDeployment", "graph"))["status"]["conditions"]
-    return {each["type"]: f"{each['status']} {each['reason']}: {each['message']}" for each in found}
+    """Status and reason of the deployment's conditions, by type."""
+    listed = (await cluster.get("DynamoGraphDeployment", "graph"))["status"]["conditions"]
+    return {condition["type"]: f"{condition['status']} {condition['reason']}" for condition in listed}
+
+
+async def message_of(cluster: Controlled, kind: str) -> str:
+    """The message of the deployment's condition of this type."""
+    listed = (await cluster.get("DynamoGraphDeployment", "graph"))["status"]["conditions"]
+    (message,) = (condition["message"] for condition in listed if condition["type"] == kind)
+    return str(message)
 
 
 async def events(cluster: Controlled) -> list[str]:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from closeknit.hub.problems import Field, OneOf
+from closeknit.hub.sentences import admission, core, dynamo, grove, hub, kai, kueue, osmo
+from tests.kit.problems import line, text
 from tests.scenario.reviewed_manifests import (
     clique_set,
     deployment,
@@ -36,13 +39,44 @@ def levels(api_version: str, kind: str, *given: str) -> str:
     )
 
 
+TOPOLOGIES = ("grove-topology", "guarded", "halls", "osmo-pool-pool-topology", "racks")
+LEVELS = {
+    "halls": ("example.com/block", "example.com/rack"),
+    "racks": ("example.com/block", "example.com/rack", "example.com/zone"),
+}
+
+
+def unknown_level(where: str, topology: str, level: str) -> str:
+    """A level that a topology does not have."""
+    remedy = OneOf(level, LEVELS[topology])
+    return line(hub.UNKNOWN_LEVEL, where, topology=topology, level=level, remedy=remedy)
+
+
+def unknown_domain(where: str, domain: str) -> str:
+    """A domain that Grove's topology does not have."""
+    remedy = OneOf(domain, ("zone", "block", "rack"))
+    return line(grove.UNKNOWN_DOMAIN, where, topology="grove-topology", domain=domain, remedy=remedy)
+
+
+def added_or_removed(where: str, done: str) -> str:
+    """A topology constraint that a deployment got or lost after it was created."""
+    return line(dynamo.TOPOLOGY_CONSTRAINT_ADDED_OR_REMOVED, where, done=done)
+
+
 REFUSED = [
     pytest.param(
         Refused(
             pod_group(
                 "{minMember: 1, topologyConstraint: {topology: rakcs, requiredTopologyLevel: example.com/rack}}"
             ),
-            ('spec.topologyConstraint.topology: Topology "rakcs" is not there. Did you mean "racks"?',),
+            (
+                line(
+                    kai.TOPOLOGY_NOT_THERE,
+                    "spec.topologyConstraint.topology",
+                    topology="rakcs",
+                    allowed=OneOf("rakcs", TOPOLOGIES),
+                ),
+            ),
         ),
         id="a PodGroup with an unknown topology, with the nearest one",
         marks=pytest.mark.requirement("A55", "A15"),
@@ -54,9 +88,17 @@ REFUSED = [
                 " {name: b, minMember: 1, parent: c}]}"
             ),
             (
-                'spec.subGroups[0].minMember: "a" needs minMember: how many of its pods must run at once.',
-                'spec.subGroups[0].topologyConstraint.requiredTopologyLevel: Topology "racks" has no level "example.com/rak"',
-                'spec.subGroups[1].parent: There is no subgroup "c".',
+                line(kai.LEAF_WITHOUT_MINIMUM, "spec.subGroups[0].minMember", name="a"),
+                unknown_level(
+                    "spec.subGroups[0].topologyConstraint.requiredTopologyLevel", "racks", "example.com/rak"
+                ),
+                line(
+                    core.NOT_FOUND,
+                    "spec.subGroups[1].parent",
+                    kind="subgroup",
+                    name="c",
+                    remedy=OneOf("c", ("a",)),
+                ),
             ),
         ),
         id="everything that is wrong with a PodGroup at once",
@@ -67,9 +109,7 @@ REFUSED = [
             pod_group(
                 "{minMember: 2, topologyConstraint: {topology: racks, requiredTopologyLevel: example.com/nowhere}}"
             ),
-            (
-                'spec.topologyConstraint.requiredTopologyLevel: Topology "racks" has no level "example.com/nowhere"',
-            ),
+            (unknown_level("spec.topologyConstraint.requiredTopologyLevel", "racks", "example.com/nowhere"),),
             old=pod_group(
                 "{minMember: 1, topologyConstraint: {topology: racks, requiredTopologyLevel: example.com/rack}}"
             ),
@@ -80,7 +120,14 @@ REFUSED = [
     pytest.param(
         Refused(
             kai_topology("example.com/zone", "example.com/row"),
-            ("spec.levels: The labels cannot change from",),
+            (
+                line(
+                    kai.LABELS_CHANGED,
+                    "spec.levels",
+                    old='"example.com/zone" > "example.com/rack"',
+                    new='"example.com/zone" > "example.com/row"',
+                ),
+            ),
             old=kai_topology("example.com/zone", "example.com/rack"),
         ),
         id="other labels of a Topology that exists",
@@ -90,7 +137,7 @@ REFUSED = [
         Refused(
             "{apiVersion: grove.io/v1alpha1, kind: ClusterTopology, metadata: {labels: {app.kubernetes.io/managed-by: closeknit}},"
             " spec: {levels: [{domain: zone, key: a}]}}",
-            ("An operator made this ClusterTopology from its configuration and looks after it.",),
+            (text(admission.MANAGED, kind="ClusterTopology"),),
             code=403,
             webhook="constrained.grove",
         ),
@@ -102,7 +149,7 @@ REFUSED = [
             levels(
                 "grove.io/v1alpha1", "ClusterTopology", "{domain: zone, key: a}", "{domain: rack, key: b}"
             ),
-            ("spec.levels: The levels of a ClusterTopology cannot be changed.",),
+            (line(grove.LEVELS_CHANGED, "spec.levels"),),
             old=levels("grove.io/v1alpha1", "ClusterTopology", "{domain: zone, key: a}"),
             webhook="constrained.grove",
         ),
@@ -113,9 +160,11 @@ REFUSED = [
         Refused(
             clique_set(pack("row"), pack("hall"), pack("aisle")),
             (
-                'spec.template.topologyConstraint.pack.required: Topology "grove-topology" has no domain "row"',
-                'spec.template.cliques[0].topologyConstraint.pack.required: Topology "grove-topology" has no domain "hall"',
-                'spec.template.podCliqueScalingGroups[0].topologyConstraint.pack.required: Topology "grove-topology" has no domain "aisle"',
+                unknown_domain("spec.template.topologyConstraint.pack.required", "row"),
+                unknown_domain("spec.template.cliques[0].topologyConstraint.pack.required", "hall"),
+                unknown_domain(
+                    "spec.template.podCliqueScalingGroups[0].topologyConstraint.pack.required", "aisle"
+                ),
             ),
             webhook="constrained.grove",
         ),
@@ -125,7 +174,16 @@ REFUSED = [
     pytest.param(
         Refused(
             clique_set(pack("rack"), pack("zone")),
-            ('spec.template.cliques[0].topologyConstraint.pack.required: "zone" is coarser than "rack"',),
+            (
+                line(
+                    core.COARSER_LEVEL,
+                    "spec.template.cliques[0].topologyConstraint.pack.required",
+                    called="domain",
+                    level="zone",
+                    bound="rack",
+                    field=Field(("spec", "template", "topologyConstraint", "pack", "required")),
+                ),
+            ),
             webhook="constrained.grove",
         ),
         id="a clique that may spread wider than its PodCliqueSet",
@@ -155,8 +213,16 @@ REFUSED = [
     ),
     pytest.param(
         Refused(
-            deployment(within("rack", "missing")),
-            ('spec.topologyConstraint.clusterTopologyName: There is no ClusterTopologyBinding "missing".',),
+            # Near the name of one that is there: the remedy names that one only, whatever other cases created.
+            deployment(within("rack", "grove-topolgy")),
+            (
+                line(
+                    grove.NO_BINDING,
+                    "spec.topologyConstraint.clusterTopologyName",
+                    name="grove-topolgy",
+                    remedy=OneOf("grove-topolgy", ("guarded", "grove-topology")),
+                ),
+            ),
             webhook="constrained.dynamo",
         ),
         id="a deployment whose topology is not there",
@@ -172,8 +238,7 @@ REFUSED = [
             (
                 (within("rack"),),
                 (),
-                "spec.topologyConstraint: A topology constraint cannot be added to what exists. "
-                "Delete the DynamoGraphDeployment and create it anew.",
+                added_or_removed("spec.topologyConstraint", "added to"),
                 "constraint is added",
                 ("D34", "D38", "D48"),
                 "constrained.dynamo",
@@ -181,7 +246,7 @@ REFUSED = [
             (
                 (),
                 (within("rack"),),
-                "spec.topologyConstraint: A topology constraint cannot be removed from what exists.",
+                added_or_removed("spec.topologyConstraint", "removed from"),
                 "constraint is removed",
                 ("D35",),
                 "others.dynamo",
@@ -205,7 +270,7 @@ REFUSED = [
             (
                 (within("zone"), "{packDomain: rack}"),
                 (within("zone"),),
-                "spec.components[0].topologyConstraint: A topology constraint cannot be added",
+                added_or_removed("spec.components[0].topologyConstraint", "added to"),
                 "component is given a constraint",
                 ("D37",),
                 "constrained.dynamo",
@@ -215,7 +280,16 @@ REFUSED = [
     pytest.param(
         Refused(
             workflow("{key: row, group: a, requirementType: required}"),
-            ('Topology key "row" in resource "gpus" is not available in pool "pool".',),
+            (
+                line(
+                    osmo.KEY_NOT_IN_POOL,
+                    "spec.workflow.resources.gpus.topology[0].key",
+                    key="row",
+                    resource="gpus",
+                    pool="pool",
+                    remedy=OneOf("row", ("rack", "zone")),
+                ),
+            ),
             webhook="constrained.osmo",
         ),
         id="a Workflow with a key that its pool lacks",
@@ -225,8 +299,11 @@ REFUSED = [
         Refused(
             job("{kueue.x-k8s.io/podset-required-topology: example.com/rak}"),
             (
-                'spec.template.metadata.annotations["kueue.x-k8s.io/podset-required-topology"]: '
-                'Topology "halls" has no level "example.com/rak". Did you mean "example.com/rack"?',
+                unknown_level(
+                    'spec.template.metadata.annotations["kueue.x-k8s.io/podset-required-topology"]',
+                    "halls",
+                    "example.com/rak",
+                ),
             ),
             webhook="constrained.kueue",
         ),
@@ -236,7 +313,13 @@ REFUSED = [
     pytest.param(
         Refused(
             job("{kueue.x-k8s.io/podset-preferred-topology: example.com/rak}"),
-            ('Topology "halls" has no level "example.com/rak".',),
+            (
+                unknown_level(
+                    'spec.template.metadata.annotations["kueue.x-k8s.io/podset-preferred-topology"]',
+                    "halls",
+                    "example.com/rak",
+                ),
+            ),
             webhook="constrained.kueue",
         ),
         id="a Job that prefers a level which its queue lacks",
@@ -247,7 +330,7 @@ REFUSED = [
             job(
                 "{kueue.x-k8s.io/podset-required-topology: example.com/rack, kueue.x-k8s.io/podset-preferred-topology: example.com/rack}"
             ),
-            ("stands here as well. Only one of them can be given.",),
+            (text(kueue.STANDS_AS_WELL, other="kueue.x-k8s.io/podset-required-topology"),),
             webhook="constrained.kueue",
         ),
         id="a Job that requires and prefers a level",
@@ -256,7 +339,7 @@ REFUSED = [
     pytest.param(
         Refused(
             "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {}, spec: {topologyName: halls}}",
-            ("spec.nodeLabels: A flavor with a topology needs at least one node label",),
+            (line(kueue.LABELS_NEEDED, "spec.nodeLabels"),),
             webhook="constrained.kueue",
         ),
         id="a flavor with a topology and no node label",
@@ -265,7 +348,7 @@ REFUSED = [
     pytest.param(
         Refused(
             "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {}, spec: {nodeLabels: {a: b}, topologyName: other}}",
-            ("spec.topologyName: It was",),
+            (line(kueue.FIXED, "spec.topologyName", before="halls", kind="ResourceFlavor"),),
             old="{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {}, spec: {nodeLabels: {a: b}, topologyName: halls}}",
             webhook="constrained.kueue",
         ),
@@ -275,7 +358,7 @@ REFUSED = [
     pytest.param(
         Refused(
             levels("kueue.x-k8s.io/v1beta2", "Topology", "{nodeLabel: a}", "{nodeLabel: b}"),
-            ("spec.levels: The levels cannot be changed",),
+            (line(kueue.LEVELS_FIXED, "spec.levels", label="kubernetes.io/hostname"),),
             old=levels("kueue.x-k8s.io/v1beta2", "Topology", "{nodeLabel: a}"),
             webhook="constrained.kueue",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import yaml
@@ -26,11 +27,11 @@ def test_the_nodes_for_kueue_are_those_of_their_drawing() -> None:
 
 
 def test_every_example_is_valid_and_they_fit_together() -> None:
-    result = run("plan", "-f", FOLDER)
+    result = run("plan", "-f", FOLDER, "-o", "json")
+    outcomes = json.loads(result.stdout)["outcomes"]
 
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "3 workloads: 3 placed." in result.stdout
-    assert "left out" not in result.stdout
+    assert [(outcome["status"], outcome["wishes"]["leftOut"]) for outcome in outcomes] == [("placed", 0)] * 3
 
 
 def test_what_a_deployment_becomes_for_kueue_is_placed_there(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ written by the tests, as Grove's operator would.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from closeknit.controllers.operators import OPERATORS
 from closeknit.kube.port import KubernetesApi
 from closeknit.testing.controlling import controlling
 from tests.scenario.controlled import left
-from tests.scenario.deployments import CONDITION, conditions, constraints_of, events, graph, says
+from tests.scenario.deployments import CONDITION, conditions, constraints_of, events, graph, message_of, says
 
 
 @pytest.mark.requirement("D17", "D18", "D20", "D21", "D24", "D39")
@@ -35,7 +36,7 @@ async def test_a_deployment_becomes_a_set_with_its_constraints_though_no_topolog
         assert [
             await cluster.names(kind) for kind in ("ClusterTopology", "ClusterTopologyBinding", "Topology")
         ] == [[], [], []]
-        assert (await conditions(cluster))[CONDITION].startswith("Unknown TopologyConditionPending")
+        assert (await conditions(cluster))[CONDITION] == "Unknown TopologyConditionPending"
         written = len(cluster.writes)
         await cluster.settle(5)
         assert cluster.writes[written:] == [], "a quiet cluster sees no writes"
@@ -50,30 +51,28 @@ async def test_the_condition_follows_what_grove_says_and_each_change_is_told_onc
         assert await events(cluster) == []
         await says(cluster, "False", "AllClusterTopologyLevelsAvailable")
         assert await conditions(cluster) == {
-            "Ready": "True all_resources_are_ready: All pods are ready",
-            CONDITION: "True AllTopologyLevelsAvailable: All topology levels are available in the cluster topology",
+            "Ready": "True all_resources_are_ready",
+            CONDITION: "True AllTopologyLevelsAvailable",
         }
         assert await events(cluster) == ["Normal TopologyConstraintsApplied"]
         await says(
             cluster, "True", "ClusterTopologyLevelsUnavailable", "Unavailable topology domains: [rack]"
         )
         assert await conditions(cluster) == {
-            "Ready": "True all_resources_are_ready: All pods are ready",
-            CONDITION: "False TopologyLevelsUnavailable:"
-            " Topology level 'rack' is no longer available in the cluster topology",
+            "Ready": "True all_resources_are_ready",
+            CONDITION: "False TopologyLevelsUnavailable",
         }
+        assert "'rack'" in await message_of(cluster, CONDITION)
         told = ["Normal TopologyConstraintsApplied", "Warning TopologyLevelsUnavailable"]
         assert await events(cluster) == told
         assert sum("TopologyLevelsUnavailable" in line for line in cluster.log) == 1
         await says(cluster, "Unknown", "ClusterTopologyNotFound")
-        assert (await conditions(cluster))[CONDITION] == (
-            "False TopologyDefinitionNotFound: The topology definition was not found"
-        )
+        assert (await conditions(cluster))[CONDITION] == "False TopologyDefinitionNotFound"
         await cluster.restart()
         await cluster.quiet()
         assert await events(cluster) == told, "neither a change of reason nor another process is a transition"
         await says(cluster, "False", "AllClusterTopologyLevelsAvailable")
-        assert (await conditions(cluster))[CONDITION].startswith("True AllTopologyLevelsAvailable")
+        assert (await conditions(cluster))[CONDITION] == "True AllTopologyLevelsAvailable"
 
 
 @pytest.mark.requirement("D1", "D2", "D13", "D43", "D48")
@@ -131,9 +130,12 @@ async def test_constraints_that_change_past_the_webhook_leave_the_set_as_it_is(
         await cluster.quiet()
         after = await cluster.get("PodCliqueSet", "graph")
         assert after["metadata"]["generation"] == before["metadata"]["generation"]
-        (told,) = (each for each in await cluster.every("Event") if each["reason"] == "Immutable")
-        assert f"{field} cannot change in place. Delete the DynamoGraphDeployment" in told["message"]
-        assert "PodClique" not in told["message"]
+        (message,) = (
+            event["message"] for event in await cluster.every("Event") if event["reason"] == "Immutable"
+        )
+        assert field in re.findall(r"spec[.\w]*\w", message)
+        assert "DynamoGraphDeployment" in message
+        assert "PodClique" not in message
 
 
 async def test_what_may_change_does_and_what_others_change_is_undone(real: KubernetesApi | None) -> None:
@@ -185,9 +187,8 @@ async def test_a_deployment_that_cannot_be_run_says_why_and_runs_when_it_can(
     }
     async with controlling([OPERATOR], theirs, graph(), real=real) as cluster:
         await cluster.quiet()
-        assert (await conditions(cluster))[
-            "Ready"
-        ] == "False NameTaken: PodCliqueSet graph belongs to somebody else"
+        assert (await conditions(cluster))["Ready"] == "False NameTaken"
+        assert "PodCliqueSet graph" in await message_of(cluster, "Ready")
         await cluster.delete("PodCliqueSet", "graph")
         await cluster.quiet()
         assert constraints_of(await cluster.get("PodCliqueSet", "graph"))
@@ -240,21 +241,21 @@ async def test_a_deployment_runs_by_way_of_grove_and_tells_when_its_topology_cha
             racks.setdefault(replica, set()).add(pod["spec"].get("nodeName", "none").split("-")[0])
         assert {replica: len(found) for replica, found in racks.items()} == {"0": 1, "1": 1, "frontend": 1}
         assert await conditions(cluster) == {
-            "Ready": "True all_resources_are_ready: All pods are ready",
-            CONDITION: "True AllTopologyLevelsAvailable: All topology levels are available in the cluster topology",
+            "Ready": "True all_resources_are_ready",
+            CONDITION: "True AllTopologyLevelsAvailable",
         }
         levels = BINDING["spec"]["levels"][:1]  # type: ignore[index]
         await cluster.patch("ClusterTopologyBinding", "tree", {"spec": {"levels": levels}})
         await cluster.quiet()
         assert await conditions(cluster) == {
-            "Ready": "True all_resources_are_ready: All pods are ready",
-            CONDITION: "False TopologyLevelsUnavailable:"
-            " Topology level 'rack' is no longer available in the cluster topology",
+            "Ready": "True all_resources_are_ready",
+            CONDITION: "False TopologyLevelsUnavailable",
         }
+        assert "'rack'" in await message_of(cluster, CONDITION)
         assert any("TopologyLevelsUnavailable" in line for line in cluster.log), "a warning in the log"
         await cluster.delete("ClusterTopologyBinding", "tree")
         await cluster.quiet()
-        assert (await conditions(cluster))[CONDITION].startswith("False TopologyDefinitionNotFound")
+        assert (await conditions(cluster))[CONDITION] == "False TopologyDefinitionNotFound"
         assert await events(cluster) == [
             "Normal TopologyConstraintsApplied",
             "Warning TopologyLevelsUnavailable",

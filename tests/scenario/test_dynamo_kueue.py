@@ -7,7 +7,7 @@ import pytest
 from closeknit.controllers.dynamo import OPERATOR
 from closeknit.kube.port import KubernetesApi
 from closeknit.testing.controlling import controlling
-from tests.scenario.deployments import CONDITION, conditions, events, for_kueue, graph, mapping
+from tests.scenario.deployments import CONDITION, conditions, events, for_kueue, graph, mapping, message_of
 
 
 @pytest.mark.requirement("D12", "D23")
@@ -27,7 +27,7 @@ async def test_with_a_mapping_a_deployment_becomes_batches_for_kueue(real: Kuber
         assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "dynamo"
         template = job["spec"]["template"]["metadata"]["annotations"]
         assert template["kueue.x-k8s.io/podset-slice-required-topology"] == "t/rack"
-        assert (await conditions(cluster))[CONDITION].startswith("True AllTopologyLevelsAvailable")
+        assert (await conditions(cluster))[CONDITION] == "True AllTopologyLevelsAvailable"
         await cluster.patch("Job", "graph-worker", {"spec": {"suspend": False}})
         await cluster.quiet()
         assert (await cluster.get("Job", "graph-worker"))["spec"]["suspend"] is False, (
@@ -54,9 +54,8 @@ async def test_a_batch_that_is_to_be_another_is_made_anew(real: KubernetesApi | 
 async def test_a_domain_without_a_label_is_told_of() -> None:
     async with controlling([OPERATOR], for_kueue(1), settings=mapping(zone="t/zone")) as cluster:
         await cluster.quiet()
-        assert (await conditions(cluster))[CONDITION] == (
-            "False TopologyLevelsUnavailable: Topology level 'rack' is no longer available in the cluster topology"
-        )
+        assert (await conditions(cluster))[CONDITION] == "False TopologyLevelsUnavailable"
+        assert "'rack'" in await message_of(cluster, CONDITION)
         assert await events(cluster) == ["Warning TopologyLevelsUnavailable"]
 
 

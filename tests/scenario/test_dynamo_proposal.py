@@ -14,10 +14,15 @@ from typing import Any
 import pytest
 import yaml
 
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import core, dynamo, grove
+from tests.kit.problems import Finding, finding, line
 from tests.scenario.commands import EXAMPLES, Journey, Json, journey, planned, refused, run, translated
+from tests.unit.dialects.grove.expected import SEVEN, field, field_changed
 from tests.unit.dialects.grove.sets import topology
-from tests.unit.dialects.kit import changes, status
+from tests.unit.dialects.kit import forbidden_changes, status
 
+KIND = "DynamoGraphDeployment"
 FOLDER = EXAMPLES / "dynamo"
 TOPOLOGY = FOLDER / "topology.yaml"
 ZONE, BLOCK, RACK = 1, 2, 3
@@ -54,6 +59,12 @@ def through(name: str) -> tuple[Journey, Json]:
     assert (made.outcome["dialect"], made.outcome["workload"]["name"]) == ("dynamo", name)
     (found,) = made.made("PodCliqueSet")
     return made, found["spec"]["template"]
+
+
+def not_one_of_the_domains(word: str) -> str:
+    """The problem of a deployment whose domain is none of the proposal's."""
+    where = "spec.topologyConstraint.packDomain"
+    return line(grove.NOT_A_TOPOLOGY_DOMAIN, where, domain=word, remedy=OneOf(word, SEVEN))
 
 
 def domain(made: Json) -> str | None:
@@ -207,7 +218,7 @@ def test_abstraction_a_node_label_is_no_domain(tmp_path: Path) -> None:
 
     (problem, *_) = refused(TOPOLOGY, tmp_path / "graph.yaml")
 
-    assert problem.startswith("spec.topologyConstraint.packDomain: ")
+    assert problem == not_one_of_the_domains("example.com/rack")
 
 
 @pytest.mark.parametrize(
@@ -215,26 +226,38 @@ def test_abstraction_a_node_label_is_no_domain(tmp_path: Path) -> None:
     [
         pytest.param(
             lambda spec: spec["topologyConstraint"].update(packDomain="shelf"),
-            "spec.topologyConstraint.packDomain: ",
+            not_one_of_the_domains("shelf"),
             id="struct: a domain is one of the known ones",
             marks=pytest.mark.requirement("D26"),
         ),
         pytest.param(
             lambda spec: spec["topologyConstraint"].update(packDomain="topology.kubernetes.io/zone"),
-            'spec.topologyConstraint.packDomain: "topology.kubernetes.io/zone" is not a topology domain.',
+            not_one_of_the_domains("topology.kubernetes.io/zone"),
             id="struct: the label of a node is not a domain",
             marks=pytest.mark.requirement("D11"),
         ),
         pytest.param(
             lambda spec: spec["topologyConstraint"].update(packDomain="rack"),
-            'spec.services[0].topologyConstraint.packDomain: "block" is coarser than "rack", which'
-            ' spec.topologyConstraint.packDomain names. Name "rack" or a finer domain, or leave it out.',
+            line(
+                core.COARSER_LEVEL,
+                "spec.services[0].topologyConstraint.packDomain",
+                level="block",
+                bound="rack",
+                field=field("spec.topologyConstraint.packDomain"),
+                called="domain",
+            ),
             id="hierarchy: a service is equal to or narrower than the deployment",
             marks=pytest.mark.requirement("D8"),
         ),
         pytest.param(
             lambda spec: spec["topologyConstraint"].update(packDomain="region"),
-            'spec.topologyConstraint.packDomain: Topology "grove-topology" has no domain "region".',
+            line(
+                grove.UNKNOWN_DOMAIN,
+                "spec.topologyConstraint.packDomain",
+                topology="grove-topology",
+                domain="region",
+                remedy=OneOf("region", ("zone", "block", "rack", "host")),
+            ),
             id="topology: a domain is a level of the cluster's topology",
             marks=pytest.mark.requirement("D27"),
         ),
@@ -244,9 +267,7 @@ def test_abstraction_a_node_label_is_no_domain(tmp_path: Path) -> None:
 def test_validation_on_create(edit: Any, want: str, tmp_path: Path) -> None:
     (tmp_path / "graph.yaml").write_text(yaml.safe_dump(changed("mixed", edit)))
 
-    (problem,) = refused(TOPOLOGY, tmp_path / "graph.yaml")
-
-    assert problem.startswith(want)
+    assert refused(TOPOLOGY, tmp_path / "graph.yaml") == [want]
 
 
 @pytest.mark.requirement("D9")
@@ -265,46 +286,60 @@ def test_validation_on_create_a_service_may_name_the_domain_of_the_deployment(tm
 def test_validation_on_create_without_a_topology_that_can_be_read_it_is_rejected(name: str) -> None:
     """Who validates a file alone cannot know what the cluster has; who plans or admits it can."""
     status, outcomes = planned(FOLDER / f"{name}.yaml")
-    problems = [each["message"] for outcome in outcomes.values() for each in outcome["problems"]]
+    problems = [problem for outcome in outcomes.values() for problem in outcome["problems"]]
+    message = line(grove.NO_BINDING_MEANT, name="grove-topology", remedy=OneOf("grove-topology", ()))
 
     assert (status, {outcome["status"] for outcome in outcomes.values()}) == (2, {"invalid"})
     assert problems
-    assert all('There is no ClusterTopologyBinding "grove-topology".' in problem for problem in problems)
+    assert {(problem["code"], problem["message"]) for problem in problems} == {
+        (grove.NO_BINDING_MEANT.name, message)
+    }
 
 
 @pytest.mark.parametrize(
     ("edit", "want"),
     [
-        pytest.param(lambda spec: spec.pop("topologyConstraint"), "spec.topologyConstraint", id="removed"),
+        pytest.param(
+            lambda spec: spec.pop("topologyConstraint"),
+            finding(
+                dynamo.TOPOLOGY_CONSTRAINT_ADDED_OR_REMOVED, "spec.topologyConstraint", done="removed from"
+            ),
+            id="removed",
+        ),
         pytest.param(
             lambda spec: spec["topologyConstraint"].update(packDomain="block"),
-            "spec.topologyConstraint.packDomain",
+            field_changed("spec.topologyConstraint.packDomain", '"zone"', '"block"', KIND),
             id="changed",
         ),
         pytest.param(
             lambda spec: spec["services"][1].update(topologyConstraint={"packDomain": "rack"}),
-            "spec.services[1].topologyConstraint",
+            finding(
+                dynamo.TOPOLOGY_CONSTRAINT_ADDED_OR_REMOVED,
+                "spec.services[1].topologyConstraint",
+                done="added to",
+            ),
             id="added to a service",
         ),
         pytest.param(
             lambda spec: spec["services"][0].pop("topologyConstraint"),
-            "spec.services[0].topologyConstraint",
+            finding(
+                dynamo.TOPOLOGY_CONSTRAINT_ADDED_OR_REMOVED,
+                "spec.services[0].topologyConstraint",
+                done="removed from",
+            ),
             id="removed from a service",
         ),
         pytest.param(
             lambda spec: spec["services"][0]["topologyConstraint"].update(packDomain="rack"),
-            "spec.services[0].topologyConstraint.packDomain",
+            field_changed("spec.services[0].topologyConstraint.packDomain", '"block"', '"rack"', KIND),
             id="changed on a service",
         ),
     ],
 )
-def test_validation_on_update_topology_fields_are_immutable(edit: Any, want: str) -> None:
-    old, new = (json.dumps(each) for each in (yaml.safe_load(text("mixed")), changed("mixed", edit)))
+def test_validation_on_update_topology_fields_are_immutable(edit: Any, want: Finding) -> None:
+    old, new = (json.dumps(version) for version in (yaml.safe_load(text("mixed")), changed("mixed", edit)))
 
-    (problem,) = changes("DynamoGraphDeployment", old, new)
-
-    assert problem.startswith(f"{want}: ")
-    assert problem.endswith("Delete the DynamoGraphDeployment and create it anew.")
+    assert forbidden_changes(KIND, old, new) == [want]
 
 
 @pytest.mark.parametrize(

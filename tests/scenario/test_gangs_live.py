@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from closeknit.hub.sentences import kai
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.errors import InvalidObjectError
 from closeknit.kube.port import KubernetesApi, MergePatch
 from closeknit.kube.resources import NODES, POD_GROUPS, PODS, WORKLOADS
 from closeknit.testing.control_plane import ControlPlane
+from tests.kit.problems import text
 from tests.planes import running_plane
 from tests.scenario import bound
 from tests.scenario.commands import planned
@@ -126,7 +128,8 @@ async def test_a_gang_waits_for_its_pods_and_for_a_rack_and_is_then_bound_as_pla
         await api.create(resource, each)
     async with bound.scheduling(api):
         await api.create(PODS, pod("p0"))
-        assert "Waiting for 2 more" in await condition(api, "False", "NotReady")
+        awaited = text(kai.PODS_MISSING, needed="3 pods", given="1 is there", missing=2)
+        assert awaited in await condition(api, "False", "NotReady")
         for name in ("p1", "p2"):
             await api.create(PODS, pod(name))
         assert "example.com/rack" in await condition(api, "False", "Unschedulable")

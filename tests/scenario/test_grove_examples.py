@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -79,8 +80,8 @@ def test_a_disaggregated_deployment_of_two_replicas() -> None:
 
 
 def test_all_examples_fit_on_the_cluster_together() -> None:
-    result = run("plan", "-f", FOLDER)
+    result = run("plan", "-f", FOLDER, "-o", "json")
+    outcomes = json.loads(result.stdout)["outcomes"]
 
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "3 workloads: 3 placed." in result.stdout
-    assert "left out" not in result.stdout
+    assert [(outcome["status"], outcome["wishes"]["leftOut"]) for outcome in outcomes] == [("placed", 0)] * 3

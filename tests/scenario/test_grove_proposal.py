@@ -16,8 +16,12 @@ import yaml
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.dialects.grove.status import topology_levels
 from closeknit.dialects.grove.topologies import Known
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import core, grove
 from closeknit.hub.topology import Level, Topology
+from tests.kit.problems import line
 from tests.scenario.commands import EXAMPLES, Journey, Json, journey, planned, refused, run, translated
+from tests.unit.dialects.grove.expected import field
 
 FOLDER = EXAMPLES / "grove"
 CONFIGURATION = FOLDER / "operator-configuration.yaml"
@@ -129,8 +133,14 @@ def test_supported_topology_domains(tmp_path: Path) -> None:
 
     levels[0]["domain"] = "Numa"
     (tmp_path / "configuration.yaml").write_text(yaml.safe_dump(configured(levels)))
-    (problem,) = refused(tmp_path)
-    assert problem.startswith('topologyAwareScheduling.levels[0].domain: "Numa" is not a ')
+    assert refused(tmp_path) == [
+        line(
+            grove.NOT_A_TOPOLOGY_DOMAIN,
+            "topologyAwareScheduling.levels[0].domain",
+            domain="Numa",
+            remedy=OneOf("Numa", tuple(domains)),
+        )
+    ]
 
 
 @pytest.mark.requirement("G65")
@@ -297,9 +307,14 @@ def test_rule_2_check_for_hierarchical_strictness(
         }
     else:
         assert refused(tmp_path) == [
-            "spec.template.podCliqueScalingGroups[0].topologyConstraint.packDomain:"
-            f' "{child}" is coarser than "{parent}", which spec.template.topologyConstraint.packDomain names.'
-            f' Name "{parent}" or a finer domain, or leave it out.'
+            line(
+                core.COARSER_LEVEL,
+                "spec.template.podCliqueScalingGroups[0].topologyConstraint.packDomain",
+                level=child,
+                bound=parent,
+                field=field("spec.template.topologyConstraint.packDomain"),
+                called="domain",
+            )
         ]
 
 
@@ -334,10 +349,27 @@ def test_workload_portability_and_rule_1_a_domain_that_the_cluster_lacks_is_reje
     problems = refused(without("block", tmp_path), FOLDER / "disaggregated-inference.yaml")
 
     assert sorted(problems) == [
-        f'spec.template.{place}.topologyConstraint.packDomain: Topology "grove-topology" has no domain "block".'
-        ' Allowed: "datacenter", "host", "rack", "region", "zone".'
+        line(
+            grove.UNKNOWN_DOMAIN,
+            f"spec.template.{place}.topologyConstraint.packDomain",
+            topology="grove-topology",
+            domain="block",
+            remedy=OneOf("block", ("region", "zone", "datacenter", "rack", "host")),
+        )
         for place in ("cliques[0]", "podCliqueScalingGroups[0]")
     ]
+
+
+def lost_block(place: str) -> str:
+    """The note about a constraint whose domain has gone."""
+    return line(
+        grove.LOST_DOMAIN,
+        f"spec.template.{place}.topologyConstraint.packDomain",
+        topology="grove-topology",
+        domain="block",
+        condition="TopologyLevelsUnavailable",
+        reason="ClusterTopologyLevelsUnavailable",
+    )
 
 
 @pytest.mark.requirement("G46", "G55", "G68")
@@ -352,10 +384,8 @@ def test_topology_configuration_drift_invalid_constraints_are_removed_from_the_g
         to="podgang",
         nodes=FOLDER / "nodes.yaml",
         noted="".join(
-            f"note: PodCliqueSet default/disaggregated-inference: spec.template.{part}.topologyConstraint"
-            '.packDomain: Topology "grove-topology" has no domain "block" any more, so this is no longer'
-            " kept (TopologyLevelsUnavailable, ClusterTopologyLevelsUnavailable).\n"
-            for part in ("podCliqueScalingGroups[0]", "cliques[0]")
+            f"note: PodCliqueSet default/disaggregated-inference: {lost_block(place)}\n"
+            for place in ("podCliqueScalingGroups[0]", "cliques[0]")
         ),
     )
     gangs = {gang["metadata"]["name"]: gang["spec"] for gang in made.made("PodGang")}

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 import structlog
 
 from closeknit.apis.closeknit_keys import START_IMAGE
-from closeknit.apis.grove_io_v1alpha1 import TopologyLevel
+from closeknit.apis.grove_io_v1alpha1 import ClusterTopologyBinding, TopologyLevel
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.operator_config_grove_io_v1alpha1 import (
     OperatorConfiguration,
     TopologyAwareSchedulingConfiguration,
 )
 from closeknit.controllers.grove.startup import start
+from closeknit.controllers.grove.topologies import not_owned
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import InvalidError
+from closeknit.hub.sentences import grove
 from closeknit.hub.workload import ObjectName
 from closeknit.kube.port import KubernetesApi
 from closeknit.testing.controlling import Controlled, controlling
 from closeknit.testing.faulty_api import Fault
+from tests.kit.problems import Finding, finding, findings
 from tests.scenario.groves import OPERATORS, binding, clique, clique_set, condition, packed
+from tests.unit.dialects.grove.expected import not_a_domain
 
 GROUP, KIND = "operator.config.grove.io", "OperatorConfiguration"
 
@@ -100,25 +105,63 @@ FOREIGN = {
 }
 
 
+LEVELS = "topologyAwareScheduling.levels"
+NO_CONNECTION = "The connection broke."
+"""What the client reports of a write that was not sent."""
+MANAGED = Stored(
+    Key("grove.io", "ClusterTopologyBinding", "", "grove-topology"),
+    ObjectName("grove.io/v1alpha1", "ClusterTopologyBinding", "", "grove-topology"),
+    msgspec.convert(binding("grove-topology", "zone"), ClusterTopologyBinding),
+)
+"""The binding that is made from the configuration."""
+
+
+def not_written(reason: str) -> Finding:
+    """The configured topology could not be written."""
+    return finding(grove.TOPOLOGY_NOT_WRITTEN, name="grove-topology", reason=reason)
+
+
 @pytest.mark.parametrize(
-    ("settings", "there", "point", "said"),
+    ("settings", "there", "point", "want"),
     [
-        pytest.param(configuration(), (), None, "levels", id="no levels, and no binding in the cluster"),
-        pytest.param(configuration("zone", "galaxy"), (), None, "galaxy", id="a domain that there is not"),
-        pytest.param(configuration("zone"), (FOREIGN,), None, "not owned", id="KAI's Topology is another's"),
-        pytest.param(configuration("zone"), (), 0, "connection", id="the binding cannot be written"),
-        pytest.param(configuration("zone"), (), 1, "connection", id="KAI's Topology cannot be created"),
+        pytest.param(
+            configuration(),
+            (),
+            None,
+            finding(grove.CONFIGURED_WITHOUT_LEVELS, LEVELS),
+            id="no levels, and no binding in the cluster",
+        ),
+        pytest.param(
+            configuration("zone", "galaxy"),
+            (),
+            None,
+            not_a_domain(f"{LEVELS}[1].domain", "galaxy"),
+            id="a domain that there is not",
+        ),
+        pytest.param(
+            configuration("zone"),
+            (FOREIGN,),
+            None,
+            not_written(not_owned(MANAGED)),
+            id="KAI's Topology is another's",
+        ),
+        pytest.param(
+            configuration("zone"), (), 0, not_written(NO_CONNECTION), id="the binding cannot be written"
+        ),
+        pytest.param(
+            configuration("zone"), (), 1, not_written(NO_CONNECTION), id="KAI's Topology cannot be created"
+        ),
     ],
 )
 @pytest.mark.requirement("G4", "G10", "G17")
 async def test_where_the_topology_cannot_be_written_the_operator_does_not_start(
-    settings: list[Stored[Any]], there: tuple[dict[str, Any], ...], point: int | None, said: str
+    settings: list[Stored[Any]], there: tuple[dict[str, Any], ...], point: int | None, want: Finding
 ) -> None:
     async with controlling([], *there, point=point, fault=Fault.UNSENT) as cluster:
         log = structlog.wrap_logger(structlog.ReturnLogger())
         with pytest.raises(InvalidError) as error:
             await start(cluster.api, settings, log)
-        assert said in "\n".join(map(str, error.value.problems))
+        assert findings(error.value.problems) == [want]
 
 
 @pytest.mark.requirement("G17")
@@ -128,8 +171,9 @@ async def test_a_topology_that_cannot_be_deleted_keeps_the_operator_from_startin
     async with controlling([], point=2, fault=Fault.UNSENT, real=real) as cluster:
         log = structlog.wrap_logger(structlog.ReturnLogger())
         await start(cluster.api, configuration("zone"), log)
-        with pytest.raises(InvalidError, match="does not start"):
+        with pytest.raises(InvalidError) as error:
             await start(cluster.api, configuration("zone", "rack"), log)
+        assert findings(error.value.problems) == [not_written(NO_CONNECTION)]
 
 
 @pytest.mark.requirement("G19")

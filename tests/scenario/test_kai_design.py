@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import kai
+from tests.kit.problems import line
 from tests.scenario.commands import EXAMPLES, Journey, Json, journey, refused, run
 
 FOLDER = EXAMPLES / "kai"
@@ -187,9 +190,14 @@ def test_advanced_example_is_not_placed_where_no_block_takes_all_workers(tmp_pat
 def test_example_pods_for_hierarchical_pod_group_name_subgroups_that_it_does_not_have() -> None:
     """The design's pods say subgroup-a, -b and -c, and its PodGroup has api-server, prefill and decode."""
     assert refused(EXAMPLES / "invalid") == [
-        f'metadata.labels["kai.scheduler/subgroup-name"]: PodGroup default/sample2 has no subgroup "subgroup-{end}".'
-        ' Allowed: "api-server", "decode", "prefill".'
-        for end in "abc"
+        line(
+            kai.NO_SUCH_SUBGROUP,
+            'metadata.labels["kai.scheduler/subgroup-name"]',
+            group="default/sample2",
+            subgroup=subgroup,
+            allowed=OneOf(subgroup, ("api-server", "decode", "prefill")),
+        )
+        for subgroup in ("subgroup-a", "subgroup-b", "subgroup-c")
     ]
     assert run("plan", "-f", EXAMPLES / "invalid").exit_code == 2
     assert run("translate", "-f", EXAMPLES / "invalid", "--to", "kai").exit_code == 2

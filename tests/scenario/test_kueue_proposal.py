@@ -15,6 +15,9 @@ import yaml
 from closeknit.dialects import Source, read
 from closeknit.dialects.kueue.assignments import Assigned, from_written, to_domains, to_slices
 from closeknit.hub.paths import text_of
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import hub, kueue, text, wire
+from tests.kit.problems import line
 from tests.scenario.commands import EXAMPLES, Journey, Json, journey, planned, refused, run
 
 FOLDER = EXAMPLES / "kueue"
@@ -149,16 +152,18 @@ def test_admin_facing_api_example_resource_flavor_and_topology(tmp_path: Path) -
     """As it stands the example is no YAML; with that and its versions mended, a pair of words is no mapping."""
     given = tmp_path / "shown.yaml"
     given.write_text(SHOWN, encoding="utf-8")
-    (problem,) = refused(given)
-    assert "This is not YAML" in problem
+    unclosed = "while scanning a simple key, could not find expected ':'"
+    assert refused(given) == [line(text.NOT_YAML, "line 9, column 1", reason=unclosed, remedy="")]
 
     given.write_text(SHOWN.replace("—k", "---"), encoding="utf-8")
-    assert [problem.split(":")[0] for problem in refused(given)] == ["apiVersion", "apiVersion"]
+    untyped = line(wire.UNTYPED_OBJECT, "apiVersion", field="apiVersion", example="v1")
+    assert refused(given) == [untyped, untyped]
 
     mended = SHOWN.replace("—k", "---").replace("kind:", "apiVersion: kueue.x-k8s.io/v1beta2\nkind:")
     given.write_text(mended, encoding="utf-8")
+    words = '"cloud.provider.com/node-group: tas", a string,'
     assert refused(given) == [
-        'spec.nodeLabels: Found "cloud.provider.com/node-group: tas", a string, where a mapping is expected.'
+        line(wire.WRONG_TYPE, "spec.nodeLabels", found=words, expected="a mapping", remedy="")
     ]
 
     given.write_text(
@@ -168,29 +173,36 @@ def test_admin_facing_api_example_resource_flavor_and_topology(tmp_path: Path) -
     assert documents(QUEUES)[:2] == documents(given)
 
 
+SHELF = "cloud.provider.com/topology-shelf"
+
+
+def unknown(annotation: str, *allowed: str) -> str:
+    """The line about a level that the topology of the proposal does not have."""
+    remedy = OneOf(SHELF, allowed)
+    where = f'metadata.annotations["{annotation}"]'
+    return line(hub.UNKNOWN_LEVEL, where, topology="default", level=SHELF, remedy=remedy)
+
+
 @pytest.mark.parametrize(
     ("require", "prefer", "want"),
     [
         pytest.param(
-            "cloud.provider.com/topology-shelf",
+            SHELF,
             "",
-            f'metadata.annotations["{REQUIRE}"]: Topology "default" has no level "cloud.provider.com/topology-shelf".'
-            f' Did you mean "{BLOCK}"? Allowed: "{BLOCK}", "{RACK}".',
+            unknown(REQUIRE, BLOCK, RACK),
             id="a required level is one of the labels of the topology",
         ),
         pytest.param(
             "auto",
             "",
-            f'metadata.annotations["{REQUIRE}"]: "auto" is allowed in {PREFER} only.'
-            " Name the node label of a level.",
+            line(kueue.AUTO_NOT_REQUIRED, f'metadata.annotations["{REQUIRE}"]', field=PREFER),
             id="auto is no required level",
             marks=pytest.mark.requirement("K17"),
         ),
         pytest.param(
             "",
-            "cloud.provider.com/topology-shelf",
-            f'metadata.annotations["{PREFER}"]: Topology "default" has no level "cloud.provider.com/topology-shelf".'
-            f' Did you mean "{BLOCK}"? Allowed: "auto", "{BLOCK}", "{RACK}".',
+            SHELF,
+            unknown(PREFER, BLOCK, RACK, "auto"),
             id="a preferred level is one of the labels of the topology, or auto",
         ),
     ],
@@ -204,9 +216,7 @@ def test_validation_the_flavor_needs_at_least_one_node_label(tmp_path: Path) -> 
     flavor["spec"].pop("nodeLabels")
     (tmp_path / "queues.yaml").write_text(yaml.safe_dump_all([flavor, *rest]))
 
-    assert refused(tmp_path) == [
-        "spec.nodeLabels: A flavor with a topology needs at least one node label, so that its nodes can be told."
-    ]
+    assert refused(tmp_path) == [line(kueue.LABELS_NEEDED, "spec.nodeLabels")]
 
 
 @pytest.mark.requirement("K48", "K50")

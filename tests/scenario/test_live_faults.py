@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from closeknit.hub.sentences import scheduler
 from closeknit.kube.errors import ApiError, ForbiddenError, TooManyRequestsError, UnavailableError
 from closeknit.kube.leases import Lease, LostLeaseError
 from closeknit.kube.port import KubernetesApi
@@ -18,6 +19,7 @@ from closeknit.scheduler import core
 from closeknit.scheduler.loop import Scheduler
 from closeknit.scheduler.planning import Verdict, decide
 from closeknit.scheduler.settings import Settings
+from tests.kit.problems import finding
 from tests.scenario.test_live_scheduler import Heard, rack_of, racks
 from tests.unit.scheduler.living import Living
 from tests.unit.scheduler.objects import pod, pod_group, together
@@ -291,7 +293,9 @@ async def test_a_unit_that_breaks_the_scheduler_stops_no_other(monkeypatch: pyte
         nodes = await live.nodes()
 
         assert (nodes["poison"], bool(nodes["p"]), bool(nodes["q"])) == ("", True, True)
-        assert "ZeroDivisionError: poison" in heard.problems["poison"][0]
+        assert heard.problems["poison"] == [
+            finding(scheduler.NOT_UNDERSTOOD, kind="Pod", error="ZeroDivisionError: poison")
+        ]
 
 
 async def test_who_is_told_to_stop_finishes_what_is_under_way_and_decides_nothing_more() -> None:

@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 
 from closeknit.hub.keys import Key
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import claims, kai
 from closeknit.hub.workload import Workload
 from closeknit.kube.port import DeleteOptions, JsonPatch
 from closeknit.kube.resources import NODES, PODS
 from closeknit.kube.standins import run_standins
-from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.planning import AnyVerdict, Verdict
 from closeknit.scheduler.preemption import Displacement
 from closeknit.scheduler.reporter import Silence
 from closeknit.scheduler.settings import Settings
+from tests.kit.problems import Finding, finding, findings
 from tests.unit.scheduler.living import living
 from tests.unit.scheduler.objects import GPU, node, pod, pod_group, together, topology
 
@@ -37,20 +40,20 @@ class Heard(Silence):
 
     def __init__(self) -> None:
         self.said: list[tuple[str, str]] = []
-        self.problems: dict[str, list[str]] = {}
+        self.problems: dict[str, list[Finding]] = {}
 
     def placed(self, verdict: Verdict) -> None:
         self.said.append(("placed", verdict.workload.object.name))
 
     def waiting(
-        self, verdict: Verdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
+        self, verdict: AnyVerdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
     ) -> None:
         super().waiting(verdict, plan, stored)
         self.said.append(("waiting", verdict.workload.object.name))
-        self.problems[verdict.workload.object.name] = [each.message for each in verdict.problems]
+        self.problems[verdict.workload.object.name] = findings(verdict.problems)
 
-    def released(self, workload: Workload, why: str) -> None:
-        assert why
+    def released(self, workload: Workload, running_pods: int) -> None:
+        assert running_pods
         self.said.append(("released", workload.object.name))
 
     def gone(self, key: Key) -> None:
@@ -99,7 +102,7 @@ async def test_nothing_is_bound_before_as_many_pods_exist_as_must_run() -> None:
     async with living([*racks(), *gang], reporter=heard) as live:
         assert set((await live.nodes()).values()) == {""}
         assert heard.problems["g"] == [
-            "3 pods must run at once, and 2 are there that may be scheduled. Waiting for 1 more."
+            finding(kai.PODS_MISSING, "spec.minMember", needed="3 pods", given="2 are there", missing=1)
         ]
         await live.create(pod("p2", "g"))
         await live.settle()
@@ -165,14 +168,22 @@ async def test_a_pod_with_a_claim_stays_pending_with_that_reason() -> None:
 
         assert nodes["p"] == ""
         assert nodes["q"]
-        assert heard.problems["p"][0].startswith('There is no PersistentVolumeClaim "disk"')
+        assert heard.problems["p"] == [
+            finding(claims.NOT_IN_SIGHT, kind="PersistentVolumeClaim", name="disk")
+        ]
 
 
 async def test_a_pod_whose_group_is_missing_says_so_and_is_bound_when_it_comes() -> None:
     heard = Heard()
     async with living([*racks(), pod("p", "g")], reporter=heard) as live:
         assert heard.problems["p"] == [
-            'There is no PodGroup "g" in namespace "default". Create it, or name one that is there.'
+            finding(
+                kai.NO_SUCH_POD_GROUP,
+                "metadata.annotations.pod-group-name",
+                group="g",
+                namespace="default",
+                allowed=OneOf("g", (), more=None),
+            )
         ]
         await live.create(pod_group("g", minMember=1))
         await live.settle()

@@ -6,11 +6,14 @@ Each block of the design stands in ``examples/osmo`` with its own names and valu
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
+from closeknit.hub.sentences import osmo
+from tests.kit.problems import line
 from tests.scenario.commands import EXAMPLES, Journey, journey, planned, refused, run, translated
 
 FOLDER = EXAMPLES / "osmo"
@@ -181,8 +184,14 @@ def test_requirements_prevent_topology_key_configuration_for_unsupported_schedul
     (tmp_path / "pool.yaml").write_text(yaml.safe_dump({**pool, "backend": "old"}))
 
     assert refused(tmp_path) == [
-        'topology_keys: Topology keys cannot be set for pool "my-pool-01": the scheduler of its backend "old" is '
-        '"default", which does not support them. Empty the list, or choose a backend with "kai".'
+        line(
+            osmo.KEYS_NOT_SUPPORTED,
+            "topology_keys",
+            pool="my-pool-01",
+            backend="old",
+            scheduler="default",
+            supporting=("kai",),
+        )
     ]
 
 
@@ -243,8 +252,13 @@ def test_backwards_compatibility_a_pool_without_keys_disallows_requirements(
     (tmp_path / "pool.yaml").write_text(pool)
 
     assert refused(tmp_path, FOLDER / "single-nvl72-rack.yaml") == [
-        'resources.default.topology[0].key: Topology key "gpu-clique" in resource "default" is not available in '
-        'pool "my-pool", which has no topology keys. Remove it, or choose a pool that has some.'
+        line(
+            osmo.POOL_WITHOUT_KEYS,
+            "resources.default.topology[0].key",
+            key="gpu-clique",
+            resource="default",
+            pool="my-pool",
+        )
     ]
 
 
@@ -270,8 +284,12 @@ def test_implementation_the_topology_of_a_pool(tmp_path: Path) -> None:
     # Read as it stands it is valid, but a spine then lies in as many racks as it has.
     (tmp_path / "topology.yaml").write_text(yaml.safe_dump(written))
     assert run("validate", "-f", tmp_path / "topology.yaml").exit_code == 0
-    checked = run("topology", "--check", "-f", tmp_path / "topology.yaml", "-f", cluster("use-case-3"))
-    assert f"{LABELS['spine']} spine-1 lies under 2 parents" in checked.stdout
+    files = ("-f", tmp_path / "topology.yaml", "-f", cluster("use-case-3"))
+    (checked,) = json.loads(run("topology", *files, "-o", "json").stdout)["topologies"]
+    (remark,) = (remark for remark in checked["findings"] if remark["level"] == LABELS["spine"])
+    assert remark["kind"] == "crossing"
+    assert {"spine-1", "2"} <= set(remark["message"].split())
+    assert remark["message"] in run("topology", "--check", *files).stdout
 
 
 @pytest.mark.requirement("O39")

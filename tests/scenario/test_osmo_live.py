@@ -12,7 +12,10 @@ import pytest
 
 from closeknit.controllers.osmo import OPERATOR
 from closeknit.dialects import Located, Source, written
+from closeknit.hub.outcome import Shortfall
+from closeknit.hub.shortfall import NoDomain
 from closeknit.kube.port import KubernetesApi
+from closeknit.scheduler import wording
 from closeknit.testing.controlling import controlling
 from tests.scenario.commands import EXAMPLES
 from tests.scenario.controlled import left
@@ -145,9 +148,12 @@ async def test_a_requirement_that_cannot_be_met_keeps_a_workflow_waiting(real: K
             await told(cluster) == f"PENDING g[SCHEDULING {' '.join(f't{i}=SCHEDULING' for i in range(5))}]"
         )
         (group,) = await cluster.every("PodGroup")
-        (said,) = (each for each in group["status"]["conditions"] if each["type"] == "Scheduled")
-        assert said["message"].startswith("default/g-")
-        assert "needs room for 5 pods in one t/rack; the best has room for 4" in said["message"]
+        name = f"default/{group['metadata']['name']}"
+        needed = wording.need(Shortfall(name, NoDomain("t/rack"), 5, 4, (), (), ()))
+        by_type = {condition["type"]: condition for condition in group["status"]["conditions"]}
+        scheduled = by_type["Scheduled"]
+        assert (scheduled["status"], scheduled["reason"]) == ("False", "Unschedulable")
+        assert scheduled["message"].startswith(needed)
 
 
 async def test_groups_run_one_after_the_other_and_leave_a_record(real: KubernetesApi | None) -> None:

@@ -14,9 +14,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from closeknit.hub.sentences import cli, grove
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.embedded.http.server import Server
 from closeknit.kube.resources import LEASES, PODS
+from tests.kit.problems import line, text
 from tests.scenario import bound
 from tests.scenario.commands import EXAMPLES, run
 from tests.scenario.groves import web
@@ -53,7 +55,7 @@ async def running(kubeconfig: Path, *more: str) -> AsyncIterator[Run]:
     try:
         assert process.stdout is not None
         first = (await process.stdout.readline()).decode()
-        assert first.startswith("Health, metrics and /debug/snapshot are on http://127.0.0.1:")
+        assert "http://127.0.0.1:" in first
         yield Run(process, first.split()[-1].rstrip("."))
     finally:
         if process.returncode is None:
@@ -143,11 +145,11 @@ async def test_the_map_is_served_by_a_process_of_its_own_that_ends_with_this_one
             }
             await cluster.create(PODS, {"apiVersion": "v1", "kind": "Pod", **given})
         assert started.process.stdout is not None
-        line = ""
-        while not line.startswith("The map of "):
-            line = (await started.process.stdout.readline()).decode()
-            assert line, "It ended."
-        address = line.split()[-1].rstrip("/")
+        announced = ""
+        while "http://" not in announced:
+            announced = (await started.process.stdout.readline()).decode()
+            assert announced, "It ended."
+        address = announced.split()[-1].rstrip("/")
 
         shown: list[str] = []
         for _ in range(120):
@@ -185,7 +187,12 @@ async def test_an_operator_that_cannot_write_its_topology_ends_with_a_message(tm
         async with asyncio.timeout(60):
             _, said = await process.communicate()
     assert process.returncode == 2
-    assert b"so Grove's operator does not start: KAI Topology grove-topology is not owned" in said
+    refused = said.decode().splitlines()[-1]
+    before_reason = text(grove.TOPOLOGY_NOT_WRITTEN, name="grove-topology", reason="REASON").partition(
+        "REASON"
+    )[0]
+    assert before_reason in refused
+    assert "Topology grove-topology" in refused
 
 
 @pytest.mark.slow
@@ -216,27 +223,27 @@ async def test_of_two_one_works_and_the_other_takes_over(tmp_path: Path) -> None
         ),
         pytest.param(
             ("--scheduler-name=Not A Name",),
-            '--scheduler-name: "Not A Name" is no name that a pod\'s schedulerName could have.',
+            line(cli.NO_SCHEDULER_NAME, "--scheduler-name", name="Not A Name"),
             id="a scheduler name that no pod could have",
         ),
         pytest.param(
             ("--external=slurm",),
-            '--external: "slurm" is no family with an operator here. There are: dynamo, grove, kai, kueue, osmo.',
+            line(cli.NO_OPERATOR, "--external", name="slurm", known="dynamo, grove, kai, kueue, osmo"),
             id="a family that nobody knows",
         ),
         pytest.param(
             ("--no-scheduler", "--no-controllers"),
-            "--no-scheduler: With --no-scheduler, and --no-controllers or --dry-run, there is nothing to do.",
+            line(cli.NOTHING_TO_RUN, "--no-scheduler"),
             id="nothing to run",
         ),
         pytest.param(
             ("--no-scheduler", "--dry-run"),
-            "--no-scheduler: With --no-scheduler, and --no-controllers or --dry-run, there is nothing to do.",
+            line(cli.NOTHING_TO_RUN, "--no-scheduler"),
             id="controllers, which a dry run does without",
         ),
         pytest.param(
             ("--health-host=192.0.2.1", "--health-port=8081"),
-            "--health-port: Port 8081 cannot be listened on: Cannot assign requested address. Name another",
+            line(cli.CANNOT_LISTEN, "--health-port", port=8081, reason="Cannot assign requested address"),
             id="an address of another machine",
         ),
     ],

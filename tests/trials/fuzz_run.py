@@ -24,6 +24,8 @@ from closeknit.dialects import TARGETS, Located, Reading, Source, read, translat
 from closeknit.engine import Engine
 from closeknit.engine.budget import Budget
 from closeknit.hub.outcome import Placed
+from closeknit.hub.sentences import wire
+from closeknit.hub.workload import PlaceableWorkload
 from tests.trials.mutations import SEEDS, Example, examples, mutant
 from tests.trials.runs import options, say, trials
 
@@ -94,7 +96,7 @@ def corpus(folder: Path) -> tuple[Example, ...]:
 
 def _plan(reading: Reading) -> None:
     """Seek a place for the first few workloads, each seeing the earlier ones placed."""
-    requests = [workload.request for workload in reading.workloads if workload.request is not None]
+    requests = [workload.request for workload in reading.workloads if isinstance(workload, PlaceableWorkload)]
     small = [one for one in requests if sum(pods.count for pods in one.root.pod_sets()) <= _MOST_PODS]
     if not small:
         return
@@ -109,7 +111,7 @@ def _plan(reading: Reading) -> None:
 def _wrong(located: Located, sources: Sequence[Source]) -> str:
     """What is wrong with a problem itself."""
     path, message = located.problem.path, located.problem.message
-    if not path and located.document and not message.startswith("Found"):
+    if not path and located.document and located.problem.code.name != wire.NO_OBJECT.name:
         # Only of a whole file, and of a document that is no object at all, can nothing be named.
         return "a problem without a path"
     if not message.endswith((".", "?", "…")):

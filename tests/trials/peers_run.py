@@ -25,6 +25,7 @@ from closeknit.dialects import DIALECTS, KINDS, TARGETS, Located, Reading, Sourc
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.request import PodSet
+from closeknit.hub.workload import PlaceableWorkload
 from tests.trials.runs import say
 
 _BLOCK = re.compile(r"^([ \t]*)```[ \t]*ya?ml[^\n]*\n(.*?)^[ \t]*```", re.MULTILINE | re.DOTALL)
@@ -196,7 +197,7 @@ def _lost(source: Source, reading: Reading) -> Iterator[str]:
     known = {each.key for each in reading.workloads} | {each.object.key for each in reading.workloads}
     holds = {holding.workload for holding in reading.cluster.holdings}
     for each in reading.workloads:
-        for member, _ in each.request.root.walk() if each.request is not None else ():
+        for member, _ in each.request.root.walk() if isinstance(each, PlaceableWorkload) else ():
             known.update(
                 Key("", "Pod", each.object.namespace, pod)
                 for pod in (member.pods if isinstance(member, PodSet) else ())

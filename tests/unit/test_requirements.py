@@ -88,7 +88,17 @@ def pytester_session(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 TESTS = Path(__file__).parents[1]
 ASKED = TESTS.parents[1] / "shared" / "requirements.md"
 NUMBER = re.compile(r"[A-Z]\d+")
-NOT_CARRIED: dict[str, str] = {}
+_ADDED = "added to the requirements after its design was built; its test is not written yet"
+NOT_CARRIED: dict[str, str] = dict.fromkeys(
+    (
+        "A57",
+        *(f"D{number}" for number in range(53, 57)),
+        *("G67", *(f"G{number}" for number in range(70, 77))),
+        *(f"K{number}" for number in range(124, 129)),
+        *(f"O{number}" for number in range(45, 53)),
+    ),
+    _ADDED,
+)
 """Lines that no test carries yet, and why."""
 
 

@@ -24,36 +24,15 @@ from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.decoding import decode, fitting
 from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.keys import Key
-from closeknit.hub.problems import Problem, Severity
+from closeknit.hub.problems import Category, Problem, Severity
 from closeknit.hub.sentences import admission as sentences
-from closeknit.hub.sentences import core as core_sentences
-from closeknit.hub.sentences import kueue as kueue_sentences
-from closeknit.hub.workload import ObjectName
+from closeknit.hub.workload import ObjectName, PlaceableWorkload
 
 COLLECTORS: Final = frozenset(
     f"system:serviceaccount:kube-system:{name}"
     for name in ("generic-garbage-collector", "namespace-controller")
 )
 """Who deletes for Kubernetes itself what nobody owns any more."""
-
-_MAY_COME: Final = frozenset(
-    {
-        kueue_sentences.NO_CLUSTER_QUEUE,
-        kueue_sentences.CLUSTER_QUEUE_MISSING,
-        kueue_sentences.LOCAL_QUEUE_UNUSABLE,
-        kueue_sentences.LEADS_NOWHERE,
-        kueue_sentences.QUEUE_NOT_ACTIVE,
-        kueue_sentences.NO_FLAVOR_FITS,
-        kueue_sentences.NO_QUOTA,
-        kueue_sentences.NO_TOPOLOGY_FITS,
-        kueue_sentences.NO_TOPOLOGY_FLAVOR,
-        kueue_sentences.TWO_TOPOLOGY_FLAVORS,
-        kueue_sentences.GROUP_INCOMPLETE,
-    }
-)
-"""What another object may put right. A workload waits until then, and its conditions say why."""
-_NAMED: Final = frozenset({core_sentences.NOT_FOUND, core_sentences.HAS_PROBLEMS})
-"""The same in an object that only describes something, such as a queue. A workload is refused for these."""
 
 
 def review(family: Family, request: Request, view: View, operators: frozenset[str]) -> Review:
@@ -75,7 +54,7 @@ def review(family: Family, request: Request, view: View, operators: frozenset[st
         return Review()
     new = entry_of(kind, request, request.obj, exists=request.old is not None)
     found = _problems(family, view, new, exists=request.old is not None)
-    passed = {each for each in found if each.severity is not Severity.PROBLEM or _may_come(family, new, each)}
+    passed = {each for each in found if each.severity is not Severity.PROBLEM or _may_wait(family, new, each)}
     changes: list[Problem] = []
     wrong = len(passed) < len(found)
     if request.old is not None and (wrong or kind.shape in family.update):
@@ -89,12 +68,18 @@ def review(family: Family, request: Request, view: View, operators: frozenset[st
     )
 
 
-def _may_come(family: Family, entry: Entry, problem: Problem) -> bool:
-    if problem.code in _MAY_COME:
-        return True
-    # KAI's queues may come later; what names one waits for it.
-    queue = ("kind", "Queue") in problem.facts
-    return problem.code in _NAMED and (queue or entry.shape not in family.compile)
+def _may_wait(family: Family, entry: Entry, problem: Problem) -> bool:
+    """Whether an object with this problem is admitted, because another object can resolve it later.
+
+    A workload reports in its conditions what it waits for.
+    """
+    match problem.category:
+        case Category.WAITING:
+            return True
+        case Category.UNRESOLVED_REFERENCE:
+            return entry.shape not in family.compile
+        case Category.INVALID | Category.SKIPPABLE:
+            return False
 
 
 def _made_by_operator(obj: Mapping[str, Any]) -> bool:
@@ -170,7 +155,9 @@ def _told(family: Family, view: View, entry: Stored[Any]) -> Iterator[Problem]:
         yield from (each.problem for each in compiled.elsewhere if each.key == key)
         yield from compiled.notes
         for workload in compiled.workloads:
-            yield from (*workload.problems, *workload.notes)
+            if not isinstance(workload, PlaceableWorkload):
+                yield from workload.problems
+            yield from workload.notes
 
 
 def _changes(family: Family, view: View, old: Entry, new: Entry) -> Iterator[Problem]:

@@ -26,7 +26,7 @@ from closeknit.hub.sentences import kube as kube_sentences
 from closeknit.kube.errors import ApiError, ConflictError, InvalidObjectError, NotFoundError
 from closeknit.kube.port import ApplyPatch
 from closeknit.kube.resources import Resource
-from closeknit.scheduler.wording import counted, printable
+from closeknit.scheduler.wording import counted, first_line, printable
 
 _Told: TypeAlias = str | list[Problem]
 """What became of an object, or all for which it was refused."""
@@ -211,7 +211,7 @@ def _refusals(written: WrittenObject, error: ApiError, namespace: str) -> Iterat
         case InvalidObjectError() if error.status.causes:
             for cause in error.status.causes:
                 # Some servers add how the object would have changed, over many lines.
-                message = cause.message.partition("\n")[0]
+                message = first_line(cause.message)
                 yield kube_sentences.REFUSED.at((Verbatim(cause.field),), message=message)
         case ConflictError():
             yield sentences.FIELDS_OF_OTHERS.at((), message=f"{str(error).rstrip('.')}.")

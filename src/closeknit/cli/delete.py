@@ -56,7 +56,28 @@ class _Target:
         return f'{kind} "{self.name}"'
 
 
-_Told: TypeAlias = str | Problem
+@dataclass(frozen=True, slots=True)
+class _Deleted:
+    """The API server accepted the deletion; with ``--wait``, the object is gone."""
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """The object could not be deleted."""
+
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class _Remaining:
+    """The deletion was accepted, but the object still exists at the end of ``--timeout``."""
+
+    problem: Problem
+
+
+_Result: TypeAlias = _Deleted | _Refused | _Remaining
 _NAME = ("metadata", "name")
 
 
@@ -90,10 +111,10 @@ def delete(
         objects = objects_in(files)
     job = _Job(Propagation(cascade.value.capitalize()), timeout if wait else 0)
 
-    async def told(cluster: AskedCluster) -> list[_Told]:
+    async def told(cluster: AskedCluster) -> list[_Result]:
         usual = namespace or cluster.namespace
         resources = await cluster.api.resources()
-        results: list[_Told] = []
+        results: list[_Result] = []
         if kind:
             resource = resource_named(kind, resources, cluster.name)
             within = usual if resource.namespaced else ""
@@ -103,10 +124,11 @@ def delete(
         return [*results, *await job.run(cluster, targets)]
 
     results = clusters.ask(context, kubeconfig, told)
-    sys.stdout.writelines(f"{printable(each)}\n" for each in results if isinstance(each, str))
-    problems = [each for each in results if isinstance(each, Problem)]
+    deleted = [result for result in results if isinstance(result, _Deleted)]
+    sys.stdout.writelines(f"{printable(result.title)} deleted\n" for result in deleted)
+    problems = [result.problem for result in results if not isinstance(result, _Deleted)]
     complain(problems)
-    if any(each.code is sentences.STILL_THERE for each in problems):
+    if any(isinstance(result, _Remaining) for result in results):
         finish(ExitStatus.UNEXPECTED)
     finish(ExitStatus.INVALID if problems else ExitStatus.DONE)
 
@@ -116,16 +138,16 @@ def _targets(
     resources: Sequence[Resource],
     usual: str,
     cluster: str,
-    results: list[_Told],
+    results: list[_Result],
 ) -> list[_Target]:
     """What files name; what others need goes last."""
     targets = []
     for each in sorted(objects, key=comes_first):
         resource = resource_of(each, resources)
         if resource is None:
-            results.append(each.problem(unserved(each, resources, cluster)))
+            results.append(_Refused(each.problem(unserved(each, resources, cluster))))
         elif not each.name:
-            results.append(each.problem(kube_sentences.UNNAMED_OBJECT.at(_NAME)))
+            results.append(_Refused(each.problem(kube_sentences.UNNAMED_OBJECT.at(_NAME))))
         else:
             targets.append(_Target(resource, each.name, namespace_of(each, resource, usual), each))
     return targets
@@ -139,11 +161,11 @@ class _Job:
     patience: int
     """For how many seconds to wait until all are gone."""
 
-    async def run(self, cluster: AskedCluster, targets: Sequence[_Target]) -> list[_Told]:
+    async def run(self, cluster: AskedCluster, targets: Sequence[_Target]) -> list[_Result]:
         """What became of each. What others need goes only when those are gone, or were waited for."""
         ending = asyncio.get_running_loop().time() + self.patience
         last = [each for each in targets if each.written is not None and comes_first(each.written)]
-        told: list[_Told] = []
+        told: list[_Result] = []
         for part in ([each for each in targets if each not in last], last):
             answers = await clusters.in_parallel(lambda each: self._asked(cluster, each), part)
             pairs = zip(part, answers, strict=True)
@@ -166,15 +188,16 @@ class _Job:
 
     async def _gone(
         self, cluster: AskedCluster, target: _Target, answer: Object | Problem, ending: float
-    ) -> _Told:
+    ) -> _Result:
         if isinstance(answer, Problem):
-            return answer
+            return _Refused(answer)
         left = await _left(cluster, target, answer, ending) if self.patience else None
         if left is None:
-            return f"{target.title} deleted"
+            return _Deleted(target.title)
         held = ", ".join(left["metadata"].get("finalizers") or ())
         finalizers = f", held by {held}" if held else ""
-        return target.problem(sentences.STILL_THERE.at((), seconds=self.patience, finalizers=finalizers))
+        problem = sentences.STILL_THERE.at((), seconds=self.patience, finalizers=finalizers)
+        return _Remaining(target.problem(problem))
 
 
 async def _left(cluster: AskedCluster, target: _Target, answer: Object, ending: float) -> Object | None:

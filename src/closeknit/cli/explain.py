@@ -23,7 +23,7 @@ from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.workload import Workload
 from closeknit.scheduler import outcome_json, planning, wording
 from closeknit.scheduler.outcome_json import Json
-from closeknit.scheduler.planning import Status, Verdict
+from closeknit.scheduler.planning import AnyVerdict, Status
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
@@ -99,14 +99,15 @@ def _spellings(workload: Workload) -> tuple[str, str, str]:
     return name.name, f"{name.namespace}/{name.name}", f"{name.kind}/{name.namespace}/{name.name}"
 
 
-def _choices(engine: Engine, verdict: Verdict) -> Sequence[Choice]:
-    placed, request = verdict.outcome, verdict.workload.request
-    return engine.explain(request, placed) if isinstance(placed, Placed) and request is not None else ()
+def _choices(engine: Engine, verdict: AnyVerdict) -> Sequence[Choice]:
+    if not isinstance(verdict.outcome, Placed):
+        return ()
+    return engine.explain(verdict.workload.request, verdict.outcome)
 
 
 def told(
-    verdict: Verdict,
-    before: Sequence[Verdict],
+    verdict: AnyVerdict,
+    before: Sequence[AnyVerdict],
     missed: Sequence[Missed] = (),
     choices: Sequence[Choice] = (),
 ) -> Branch:
@@ -115,14 +116,14 @@ def told(
 
 
 def _parts(
-    verdict: Verdict, before: Sequence[Verdict], missed: Sequence[Missed], choices: Sequence[Choice]
+    verdict: AnyVerdict, before: Sequence[AnyVerdict], missed: Sequence[Missed], choices: Sequence[Choice]
 ) -> Iterator[Branch]:
     if before:
         titles = wording.listed([wording.title(each.workload.object) for each in before])
         placed = sum(each.status is Status.PLACED for each in before)
         yield branch((f"Before it in the queue, {placed} of {len(before)} placed: {titles}.", Tone.QUIET))
-    request = verdict.workload.request
-    if isinstance(verdict.outcome, Placed) and request is not None:
+    if isinstance(verdict.outcome, Placed):
+        request = verdict.workload.request
         yield from verdict_tree.notes(verdict)
         yield branch(
             ("Where its groups are", Tone.TITLE), below=verdict_tree.placement(verdict.outcome, request)
@@ -156,7 +157,7 @@ def _missed(missed: Missed, request: Request) -> Branch:
     return branch((words, Tone.TITLE), below=below)
 
 
-def _json(verdict: Verdict, missed: Sequence[Missed], choices: Sequence[Choice]) -> Json:
+def _json(verdict: AnyVerdict, missed: Sequence[Missed], choices: Sequence[Choice]) -> Json:
     entry = outcome_json.outcome(verdict)
     if isinstance(verdict.outcome, Placed):
         entry["choices"] = outcome_json.plain(tuple(choices))

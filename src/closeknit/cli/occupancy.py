@@ -11,6 +11,7 @@ from closeknit.hub.natural_order import natural
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Request
+from closeknit.hub.resources import is_extended
 from closeknit.hub.topology import DomainPath, Topology
 
 
@@ -104,5 +105,5 @@ def resources_that_matter(cluster: Cluster) -> tuple[str, ...]:
     """The resources worth a look: GPUs first, then other devices; without any, CPU and memory."""
     offered = {resource for node in cluster.nodes for resource in node.allocatable}
     gpus = sorted(resource for resource in offered if resource.endswith("/gpu"))
-    devices = sorted(resource for resource in offered if "/" in resource and resource not in gpus)
+    devices = sorted(resource for resource in offered if is_extended(resource) and resource not in gpus)
     return (*gpus, *devices) or tuple(resource for resource in ("cpu", "memory") if resource in offered)

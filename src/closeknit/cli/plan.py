@@ -17,7 +17,7 @@ from closeknit.dialects import Reading
 from closeknit.hub.outcome import Placed
 from closeknit.hub.topology import Topology
 from closeknit.scheduler import outcome_json, planning, wording
-from closeknit.scheduler.planning import Status, Verdict
+from closeknit.scheduler.planning import AnyVerdict, Status
 
 
 def plan(
@@ -60,18 +60,18 @@ def plan(
     finish(status(verdicts, reading))
 
 
-def _asked_for(reading: Reading, verdicts: list[Verdict]) -> list[Verdict]:
+def _asked_for(reading: Reading, verdicts: list[AnyVerdict]) -> list[AnyVerdict]:
     """Those of the files, where they hold workloads, because then their fate is the question; else all."""
     of_files = [verdict for verdict in verdicts if verdict.workload.key not in reading.live]
     return of_files or verdicts
 
 
-def decided(reading: Reading) -> list[Verdict]:
+def decided(reading: Reading) -> list[AnyVerdict]:
     """What becomes of every workload that was read, in queue order."""
     from closeknit.engine import Engine
 
     cluster, workloads = reading.cluster, reading.workloads
-    verdicts: list[Verdict] = []
+    verdicts: list[AnyVerdict] = []
     what = f"Placing {wording.counted(len(workloads), 'workload')}"
     with loading.working(
         what, big=len(cluster.nodes) + 10 * len(workloads) > 20_000, steps=len(workloads)
@@ -82,7 +82,7 @@ def decided(reading: Reading) -> list[Verdict]:
     return verdicts
 
 
-def status(verdicts: Sequence[Verdict], reading: Reading) -> ExitStatus:
+def status(verdicts: Sequence[AnyVerdict], reading: Reading) -> ExitStatus:
     """Invalid input outweighs a workload that found no place."""
     statuses = {verdict.status for verdict in verdicts}
     if faulty(reading) or Status.INVALID in statuses:
@@ -90,7 +90,7 @@ def status(verdicts: Sequence[Verdict], reading: Reading) -> ExitStatus:
     return ExitStatus.DONE if statuses <= {Status.PLACED} else ExitStatus.UNPLACED
 
 
-def show(verdicts: Sequence[Verdict], place: str = "the files") -> None:
+def show(verdicts: Sequence[AnyVerdict], place: str = "the files") -> None:
     """Trees on a terminal, lines elsewhere, and a sum at the end."""
     if display.console().is_terminal:
         display.show(verdict_tree.tree(verdict) for verdict in verdicts)
@@ -99,7 +99,7 @@ def show(verdicts: Sequence[Verdict], place: str = "the files") -> None:
     sys.stdout.write(f"{summary(verdicts, place)}\n")
 
 
-def summary(verdicts: Sequence[Verdict], place: str = "the files") -> str:
+def summary(verdicts: Sequence[AnyVerdict], place: str = "the files") -> str:
     """How many workloads found a place, in one sentence."""
     if not verdicts:
         return f"There is no workload in {place}, so there is nothing to place."
@@ -109,13 +109,13 @@ def summary(verdicts: Sequence[Verdict], place: str = "the files") -> str:
 
 
 def picture(
-    reading: Reading, verdicts: Sequence[Verdict], every: Sequence[Verdict], place: str
+    reading: Reading, verdicts: Sequence[AnyVerdict], every: Sequence[AnyVerdict], place: str
 ) -> svg.Picture:
     """The cluster with what the plan puts where; what was in use before, or is not asked for, is grey."""
     placements = [
         (verdict.workload.request, verdict.outcome)
         for verdict in every
-        if isinstance(verdict.outcome, Placed) and verdict.workload.request is not None
+        if isinstance(verdict.outcome, Placed)
     ]
     uses = occupancy.uses_by_node(reading.cluster.holdings, placements)
     topology = _shown(reading, verdicts)
@@ -130,16 +130,14 @@ def picture(
     )
 
 
-def _shown(reading: Reading, verdicts: Sequence[Verdict]) -> Topology | None:
+def _shown(reading: Reading, verdicts: Sequence[AnyVerdict]) -> Topology | None:
     """The topology that most workloads speak of; a picture has room for one."""
     asked = Counter(verdict.topology.name for verdict in verdicts if verdict.topology is not None)
     by_use = sorted(reading.cluster.topologies, key=lambda each: (-asked[each.name], each.name))
     return by_use[0] if by_use else None
 
 
-def _entries(verdicts: Sequence[Verdict]) -> Iterator[svg.Entry]:
+def _entries(verdicts: Sequence[AnyVerdict]) -> Iterator[svg.Entry]:
     for verdict in verdicts:
         text = "".join(word for word, _ in verdict_tree.heading(verdict))
-        request = verdict.workload.request
-        placed = isinstance(verdict.outcome, Placed) and request is not None
-        yield svg.Entry(request.name if placed and request is not None else None, text)
+        yield svg.Entry(verdict.workload.request.name if isinstance(verdict.outcome, Placed) else None, text)

@@ -11,7 +11,7 @@ from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Outcome, Placed, Shortfall, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.request import Group, Request
-from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.planning import AnyVerdict
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
@@ -39,11 +39,11 @@ class Missed:
     """What the level lacks. Without relaxations: what is only preferred needs none."""
 
 
-def missed(engine: Engine, verdict: Verdict) -> Iterator[Missed]:
+def missed(engine: Engine, verdict: AnyVerdict) -> Iterator[Missed]:
     """Every preference that does not hold, on the cluster as the workload found it."""
-    placed, request = verdict.outcome, verdict.workload.request
-    if not isinstance(placed, Placed) or request is None:
+    if not isinstance(verdict.outcome, Placed):
         return
+    placed, request = verdict.outcome, verdict.workload.request
     for group in placed.groups:
         if group.satisfied or group.preferred is None:
             continue

@@ -245,7 +245,7 @@ def _show(scenario: Scenario, found: Sequence[Figures], into: Path, output: opti
         return
     for key, value in scenario.about.items():
         sys.stdout.write(f"{key + ':':<12}{printable(value)}\n")
-    names = [run_name(each.policy, each.site) for each in found]
+    names = [run_name(each.policy, each.variant) for each in found]
     rows = [("", names), *report.table_rows(scenario, found)]
     first = max(len(title) for title, _ in rows)
     widths = [max(len(values[i]) for _, values in rows) for i in range(len(names))]

@@ -18,7 +18,7 @@ from closeknit.dialects.text.documents import LARGEST
 from closeknit.hub.copying import replace
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, OneOf
-from closeknit.hub.resources import Resources
+from closeknit.hub.resources import Resources, is_extended
 from closeknit.hub.sentences import simulator as sentences
 from closeknit.scheduler.wording import printable
 
@@ -79,9 +79,8 @@ def _from_manifests(cluster: str, topology: str, guesses: Guesses) -> Site:
     found, where = reading.cluster, (Verbatim(cluster),)
     if not found.nodes:
         raise InvalidError([sentences.NO_NODES.at(where)])
-    scarce = [
-        name for name in sorted({each for node in found.nodes for each in node.allocatable}) if "/" in name
-    ]
+    offered = {name for node in found.nodes for name in node.allocatable}
+    scarce = sorted(filter(is_extended, offered))
     resource = _GPU if _GPU in scarce or not scarce else scarce[0]
     about = cluster
     if not found.topologies:

@@ -10,7 +10,7 @@ from closeknit.hub.outcome import Assignment, GroupReach, Placed, Shortfall, Und
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import PodSet, Request
 from closeknit.scheduler import wording
-from closeknit.scheduler.planning import Status, Verdict
+from closeknit.scheduler.planning import AnyVerdict, Status
 from closeknit.scheduler.wording import counted, listed, printable
 
 NODES = 12
@@ -31,20 +31,20 @@ class Detail(Enum):
     FULL = 10
 
 
-def tree(verdict: Verdict, detail: Detail = Detail.BRIEF) -> Branch:
+def tree(verdict: AnyVerdict, detail: Detail = Detail.BRIEF) -> Branch:
     """What became of one workload."""
-    request, decided = verdict.workload.request, verdict.outcome
-    below: Iterable[Branch] = ()
-    if isinstance(decided, Placed) and request is not None:
-        below = placement(decided, request)
-    elif isinstance(decided, Unplaceable | Undecided) and request is not None:
-        below = (shortfall(each, request, detail) for each in decided.shortfalls)
-    elif decided is None:
+    below: Iterable[Branch]
+    if isinstance(verdict.outcome, Placed):
+        below = placement(verdict.outcome, verdict.workload.request)
+    elif isinstance(verdict.outcome, Unplaceable | Undecided):
+        request = verdict.workload.request
+        below = (shortfall(short, request, detail) for short in verdict.outcome.shortfalls)
+    else:
         below = problems(verdict.problems)
     return branch(*heading(verdict), below=(*notes(verdict), *below))
 
 
-def heading(verdict: Verdict) -> tuple[tuple[str, Tone], ...]:
+def heading(verdict: AnyVerdict) -> tuple[tuple[str, Tone], ...]:
     """Who it is and what became of it, in one line."""
     title = (wording.title(verdict.workload.object), Tone.TITLE)
     head = (title, (f": {wording.status(verdict.status)}", _TONES[verdict.status]))
@@ -120,25 +120,25 @@ def problems(found: Sequence[Problem]) -> Iterator[Branch]:
     return (branch((printable(str(problem)), Tone.BAD)) for problem in found)
 
 
-def notes(verdict: Verdict) -> Iterator[Branch]:
+def notes(verdict: AnyVerdict) -> Iterator[Branch]:
     """What is worth knowing about the workload."""
     return (branch((f"note: {printable(str(note))}", Tone.DOUBTFUL)) for note in verdict.notes)
 
 
-def lines(verdict: Verdict) -> Iterator[str]:
+def lines(verdict: AnyVerdict) -> Iterator[str]:
     """The same for scripts and pipes: every line names its workload, and every pod has its own."""
     title = wording.title(verdict.workload.object)
-    request, decided = verdict.workload.request, verdict.outcome
     yield "".join(word for word, _ in heading(verdict))
     yield from (f"{title}: note: {printable(str(note))}" for note in verdict.notes)
-    if isinstance(decided, Placed):
-        for group in decided.groups:
+    if isinstance(verdict.outcome, Placed):
+        for group in verdict.outcome.groups:
             yield f"{title}: group {printable(group.name)}: {wording.reach(group)}"
-        for each in decided.assignments:
+        for each in verdict.outcome.assignments:
             group_name = printable(wording.known_as(each.pod_set, None))
             yield f"{title}: pod {printable(each.pod)} ({group_name}) on {printable(each.node)}"
-    elif isinstance(decided, Unplaceable | Undecided) and request is not None:
-        for short in decided.shortfalls:
+    elif isinstance(verdict.outcome, Unplaceable | Undecided):
+        request = verdict.workload.request
+        for short in verdict.outcome.shortfalls:
             yield f"{title}: why: {wording.need(short)}"
             yield from (f"{title}: domain: {wording.domain_fit(fit)}" for fit in short.best)
             yield from (f"{title}: nodes: {wording.exclusion(excluded)}" for excluded in short.excluded)

@@ -16,12 +16,12 @@ from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, shown
 from closeknit.hub.sentences import cli as sentences
+from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.scheduler.wording import printable
 
 if TYPE_CHECKING:
     from closeknit.cli.clusters import AskedCluster
     from closeknit.dialects import Kind
-    from closeknit.hub.workload import Workload
     from closeknit.server.documents import WorkloadRow
     from closeknit.server.live_map import LiveMap
 
@@ -184,15 +184,15 @@ class _Table:
         """The finest domain that all its pods share, what is wrong with it, or its turn."""
         if unit is None:
             return ""
-        if row.state in ("incomplete", "invalid"):
+        if not isinstance(unit, PlaceableWorkload):
             return next((str(problem) for problem in unit.problems), "")
         domain = "/".join(self._shared(unit))
         waits = f"number {queue[row.id]} of {len(queue)} in the queue" if row.id in queue else ""
         return "; ".join(filter(None, (domain, waits)))
 
-    def _shared(self, unit: Workload) -> Iterator[str]:
+    def _shared(self, unit: PlaceableWorkload) -> Iterator[str]:
         state = self._live.state
-        topology = state.topologies.topology_of(unit.request) if unit.request is not None else None
+        topology = state.topologies.topology_of(unit.request)
         used = sorted(set(self._live.nodes_of(unit).values()))
         found = [state.nodes[node] for node in used if node in state.nodes]
         if topology is None or not found:

@@ -10,6 +10,7 @@ from typing import Any
 from closeknit import dialects
 from closeknit.cli.loading import sources_of
 from closeknit.dialects import Located, Origin
+from closeknit.hub.copying import replace
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.sentences import cli as sentences
@@ -54,7 +55,7 @@ class WrittenObject:
         told = self.origin.in_file(wrong).under(*self.origin.prefix)
         named = told.of(self.kind, self.name) if self.name else told
         where = f"{self.origin.source}:{self.origin.document}:{named.where or '-'}"
-        return Problem((Verbatim(where),), named.code, named.facts)
+        return replace(named, path=(Verbatim(where),), object="")
 
 
 def objects_in(files: Sequence[str]) -> list[WrittenObject]:

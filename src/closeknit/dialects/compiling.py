@@ -25,7 +25,7 @@ from closeknit.hub.request import Group, Request
 from closeknit.hub.sentences import claims as sentences
 from closeknit.hub.sentences import core as core_sentences
 from closeknit.hub.topology import Topology
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, Workload
 
 _O = TypeVar("_O", bound=KubernetesObject)
 
@@ -131,7 +131,7 @@ def to_place(view: View, workload: Workload) -> Workload:
 
     What cannot be said of claims is a note, or a problem where pods are bound, which must not be guesswork.
     """
-    if workload.request is None:
+    if not isinstance(workload, PlaceableWorkload):
         return workload
     topologies = view.derive(topologies_of, workload.dialect)
     topology = topologies.get(workload.request.topology or "")
@@ -155,13 +155,8 @@ def to_place(view: View, workload: Workload) -> Workload:
         return workload
     options = tuple(replace(each, request=counted(each.request)) for each in workload.options)
     problems, notes = parted(found)
-    return replace(
-        workload,
-        request=None if problems else request,
-        options=options,
-        problems=(*workload.problems, *problems),
-        notes=(*workload.notes, *notes),
-    )
+    workload = replace(workload, request=request, options=options, notes=(*workload.notes, *notes))
+    return workload.invalid(problems) if problems else workload
 
 
 def _with_namespaces(view: View, request: Request) -> tuple[Request, bool]:
@@ -183,7 +178,7 @@ def _below_hosts(before: Request, after: Request) -> Iterator[Problem]:
 
 def _with_assumption(view: View, workload: Workload) -> Workload:
     """A workload that says where the levels of its topology are not those of any object."""
-    name = workload.request.topology if workload.request is not None and view.partial else None
+    name = workload.request.topology if isinstance(workload, PlaceableWorkload) and view.partial else None
     if name is None or name not in view.derive(assumed_of, workload.dialect):
         return workload
     topology = view.derive(topologies_of, workload.dialect)[name]
@@ -193,8 +188,8 @@ def _with_assumption(view: View, workload: Workload) -> Workload:
 
 def _sound(workload: Workload, topologies: Mapping[str, Topology]) -> Workload:
     """A workload whose request the hub accepts; families see to that, and here it is made sure."""
-    if workload.request is None:
+    if not isinstance(workload, PlaceableWorkload):
         return workload
     name = workload.request.topology
     problems = hub_request.problems(workload.request, topologies.get(name) if name is not None else None)
-    return replace(workload, request=None, problems=problems) if problems else workload
+    return workload.invalid(problems) if problems else workload

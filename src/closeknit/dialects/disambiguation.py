@@ -17,7 +17,7 @@ from closeknit.dialects.store.view import View
 from closeknit.hub.copying import replace
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, Workload
 
 
 class Topologies:
@@ -57,14 +57,14 @@ class Workloads:
         self._found = tuple(found)
         owners: dict[str, list[Workload]] = {}
         for workload in self._found:
-            if workload.request is not None:
+            if isinstance(workload, PlaceableWorkload):
                 owners.setdefault(workload.request.name, []).append(workload)
         self._shared = {name: alike for name, alike in owners.items() if len(alike) > 1}
 
     def everything(self) -> Iterator[Workload]:
         """Each with a request of a unique name."""
         for workload in self._found:
-            if workload.request is None:
+            if not isinstance(workload, PlaceableWorkload):
                 yield workload
                 continue
             options = tuple(

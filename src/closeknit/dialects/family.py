@@ -22,7 +22,7 @@ from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.topology import Topology
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, Workload
 
 Object: TypeAlias = dict[str, Any]
 """An object as plain data, ready to be written."""
@@ -108,7 +108,7 @@ class Family:
         default_factory=dict
     )
     """By target, what the family's operator would create from an object."""
-    express: Callable[[Workload, Mapping[str, Topology]], Iterator[Object]] | None = None
+    express: Callable[[PlaceableWorkload, Mapping[str, Topology]], Iterator[Object]] | None = None
     """A workload of any family as objects of this one, ready to be written."""
     update: Mapping[type[Any], Callable[[Stored[Any], Stored[Any], View], Iterable[Problem]]] = field(
         default_factory=dict

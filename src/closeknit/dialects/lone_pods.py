@@ -23,7 +23,7 @@ from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem, parted
 from closeknit.hub.request import Group, Request
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import InvalidWorkload, PlaceableWorkload
 
 FAMILY = "pods"
 SCHEDULERS = frozenset({"closeknit", "kai-scheduler"})
@@ -57,18 +57,29 @@ def compile_lone_pod(pod: Stored[Pod], view: View) -> Compiled:
         priority = priority_of(view, name, ("spec", "priorityClassName"), found)
     since = created(pod, found)
     problems, notes = parted(found)
+    preempts = pod.content.spec.preemption_policy != "Never"
+    if problems:
+        invalid = InvalidWorkload(
+            pod.object,
+            FAMILY,
+            problems,
+            priority=priority,
+            created=since,
+            notes=notes,
+            preempts=preempts,
+        )
+        return Compiled((invalid,))
     holder = lone_holder(pod.object.kind, pod.namespace, pod.name)
     pool = pod.content.metadata.labels.get(NODE_POOL, "")
     alone = read.shape.pod_set(pod_set_name(pod.name, 1), waiting=(pod.name,))
-    workload = Workload(
+    workload = PlaceableWorkload(
         pod.object,
         FAMILY,
-        None if problems else Request(holder, in_pool(pool, Group(holder, (alone,)))),
-        problems,
+        Request(holder, in_pool(pool, Group(holder, (alone,)))),
         priority=priority,
         created=since,
         notes=notes,
-        preempts=pod.content.spec.preemption_policy != "Never",
+        preempts=preempts,
     )
     return Compiled((workload,))
 

@@ -30,7 +30,7 @@ from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import OneOf, Problem, Severity
 from closeknit.hub.sentences import core as sentences
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import InvalidWorkload, PlaceableWorkload, Workload
 
 SCHEDULERS = "closeknit.dev/schedulers"
 """The annotation of a List that was taken from a live cluster: the schedulers whose pods are ours to bind."""
@@ -205,7 +205,8 @@ def reading_of(loaded: Loaded) -> Reading:
     unsaid = (
         loaded.located(Reported(after.key, problem))
         for before, after in zip(found.workloads, placed, strict=True)
-        for problem in after.problems[len(before.problems) :]
+        if isinstance(before, PlaceableWorkload) and not isinstance(after, PlaceableWorkload)
+        for problem in after.problems
     )
     held = ((workloads.holder(claim), pod) for claim, pod in found.pods)
     return Reading(
@@ -242,8 +243,11 @@ def gather(loaded: Loaded) -> Gathered:
     holdings: list[tuple[str, Holding]] = []
     for family in families:
         for workload in _workloads(view, family, reported, noted, holdings):
-            seen = tuple(map(loaded.origins[workload.key].in_file, workload.problems))
-            workloads.append(replace(workload, problems=seen) if workload.problems else workload)
+            if isinstance(workload, PlaceableWorkload):
+                workloads.append(workload)
+            else:
+                in_file = loaded.origins[workload.key].in_file
+                workloads.append(replace(workload, problems=tuple(map(in_file, workload.problems))))
     loaded = replace(loaded, skipped=(*loaded.skipped, *_nobodys(loaded, workloads, [*reported, *noted])))
     problems = [*loaded.problems, *map(loaded.located, reported)]
     notes = [*loaded.notes, *map(loaded.located, noted)]
@@ -288,9 +292,7 @@ def _workloads(
             yield from compiled.workloads
     for kind in family.kinds:
         for broken in view.unreadable(kind.shape) if kind.workload else ():
-            yield Workload(
-                broken.object, family.name, request=None, problems=broken.problems, maker=broken.key
-            )
+            yield InvalidWorkload(broken.object, family.name, broken.problems, maker=broken.key)
 
 
 def _documents(sources: Iterable[Source | Served], problems: list[Located]) -> Iterator[Document]:

@@ -18,7 +18,7 @@ from closeknit.engine.explanation.alternatives import alternatives
 from closeknit.engine.explanation.explain import shortfalls
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.fit_tables import FitTable, TableCache
-from closeknit.engine.ledger import ALONE, PORT, Ledger
+from closeknit.engine.ledger import Ledger
 from closeknit.engine.neighbour_rules import NeighbourRules
 from closeknit.engine.node_fits import PodShape
 from closeknit.engine.preferred_rules import Preference
@@ -147,7 +147,7 @@ class Engine:
     @property
     def resources(self) -> tuple[str, ...]:
         """The resources that nodes offer."""
-        return tuple(name for name in self._ledger.resources if not name.startswith((PORT, ALONE)))
+        return tuple(self._ledger.resources)
 
     def describe(self, request: Request, assignments: Iterable[Assignment]) -> Placed:
         """How close the groups of a request come where its pods have these nodes, and how well they do.

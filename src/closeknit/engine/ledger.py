@@ -15,13 +15,14 @@ import numpy as np
 
 from closeknit.engine.holdings import Holdings
 from closeknit.engine.labels import Labels
+from closeknit.engine.rows import ExclusiveRow, PortRow, ResourceRow, Row, port_rows
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.cluster import Cluster, Holding, holding_problems, problems, uncountable
 from closeknit.hub.nodes import CORDON, Effect, Node, Taint
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.request import HostPort
-from closeknit.hub.resources import Resources, amount_problems
+from closeknit.hub.resources import Resources, amount_problems, is_extended
 from closeknit.hub.sentences import hub as sentences
 
 PODS = "pods"
@@ -31,36 +32,8 @@ Demand: TypeAlias = tuple[tuple[int, int], ...]
 """Amounts as pairs of row and units."""
 _Before: TypeAlias = tuple[str, int, tuple[Holding, ...], Demand]
 """What a workload held on a slot before a change, and what the change took."""
-ALONE = "one on a node "
-"""What the names of resources begin with that keep pods from sharing a node."""
-WHOLE = 1 << 24
-"""How much of such a resource a node has; many pods that may share it can each take a part."""
 _LONGEST_JOURNAL = 1 << 20
 _MOST_DEMANDS = 4096
-
-
-PORT = "host port "
-"""What the name of a resource that counts a host port begins with."""
-ADDRESSES = 1 << 20
-"""Stands for all addresses of a node at which one port can be taken."""
-
-
-def port_rows(ports: frozenset[HostPort]) -> dict[str, tuple[int, int]]:
-    """The resources by which host ports are counted: how many a pod takes, and how many every node has.
-
-    A port at all addresses takes all that there are. One at a single address takes one of them, and that
-    address's own.
-    """
-    found: dict[str, tuple[int, int]] = {}
-    for port in sorted(ports):
-        # Without a slash, which would make it a scarce device that others keep away from.
-        everywhere = f"{PORT}{port.port} {port.protocol}"
-        taken, _ = found.get(everywhere, (0, 0))
-        if port.address:
-            found[f"{everywhere} at {port.address}"] = (1, 1)
-        # A pod that asks for one address beside all of them asks for no more than all of them.
-        found[everywhere] = (min(taken + 1, ADDRESSES) if port.address else ADDRESSES, ADDRESSES)
-    return found
 
 
 class Ledger:
@@ -79,9 +52,18 @@ class Ledger:
         for slot, node in enumerate(nodes):
             alike.setdefault((node.allocatable, node.no_pods), []).append(slot)
         names = sorted({PODS}.union(*(offered for offered, _ in alike)))
-        self.resources = {name: i for i, name in enumerate(names)}
-        self._ports: dict[str, int] = {}
-        """By resource that counts a host port, how many every node has."""
+        self.rows: list[Row] = []
+        """What every row of ``allocatable`` and ``free`` counts."""
+        self.resources: dict[str, int] = {}
+        """The row of every resource, by name."""
+        self.extended_rows: list[int] = []
+        """The rows of extended resources."""
+        for name in names:
+            self._number(ResourceRow(name))
+        self._port_rows: dict[PortRow, int] = {}
+        self._exclusive_rows: list[int] = []
+        self._supplies: list[tuple[int, int]] = []
+        """Rows of which every node has the same, and how many units that is."""
         self.allocatable = np.zeros((len(names), size), dtype=np.int64)
         for (offered, no_pods), slots in alike.items():
             for name, units in _offer(offered, no_pods=no_pods):
@@ -184,13 +166,13 @@ class Ledger:
 
     def _write(self, slot: int, node: Node) -> None:
         for name in node.allocatable:
-            self.column_of(name)
+            self.resource_row(name)
         held = self.allocatable[:, slot] - self.free[:, slot] if self.nodes[slot] is not None else 0
         self.allocatable[:, slot] = 0
         for name, units in _offer(node.allocatable, no_pods=node.no_pods):
             self.allocatable[self.resources[name], slot] = units
-        for port, each_has in self._ports.items():
-            self.allocatable[self.resources[port], slot] = each_has
+        for row, supply in self._supplies:
+            self.allocatable[row, slot] = supply
         self.free[:, slot] = self.allocatable[:, slot] - held
         self.nodes[slot] = node
         self.ready[slot] = node.ready
@@ -213,36 +195,55 @@ class Ledger:
             self.taint_sets.append(taints)
         return code
 
-    # ---- resources ----
+    # ---- rows ----
 
-    def column_of(self, resource: str, *, each_node_has: int = 0) -> int:
-        """The row of a resource; one never seen before gets a row of its own."""
-        row = self.resources.get(resource)
+    def resource_row(self, name: str) -> int:
+        """The row of a resource; a new one gets a row of which no node has anything."""
+        row = self.resources.get(name)
+        return row if row is not None else self._add_row(ResourceRow(name))
+
+    def port_row(self, key: PortRow) -> int:
+        """The row of a host port; a new one gets a row of which every node has the whole supply."""
+        row = self._port_rows.get(key)
         if row is None:
-            row = self.resources[resource] = len(self.resources)
-            new = np.full((1, len(self.nodes)), each_node_has, dtype=np.int64)
-            self.allocatable = np.concatenate([self.allocatable, new])
-            self.free = np.concatenate([self.free, new])
+            row = self._port_rows[key] = self._add_row(key)
         return row
 
-    def alone_row(self, number: int) -> int:
-        """A row of which every node has ``WHOLE`` and nobody holds any.
+    def exclusive_row(self, index: int) -> int:
+        """A row that keeps pods from sharing a node, of which nothing is ever held."""
+        while index >= len(self._exclusive_rows):
+            self._exclusive_rows.append(self._add_row(ExclusiveRow(len(self._exclusive_rows))))
+        return self._exclusive_rows[index]
 
-        A pod that takes all of it shares a node with no other that takes of it.
-        """
-        name = f"{ALONE}{number}"
-        self._ports[name] = WHOLE
-        return self.column_of(name, each_node_has=WHOLE)
+    def _add_row(self, key: Row) -> int:
+        """Append a row of which nothing is held; returns its index."""
+        supply = 0 if isinstance(key, ResourceRow) else key.supply
+        amounts = np.full((1, len(self.nodes)), supply, dtype=np.int64)
+        self.allocatable = np.concatenate([self.allocatable, amounts])
+        self.free = np.concatenate([self.free, amounts])
+        row = self._number(key)
+        if supply:
+            self._supplies.append((row, supply))
+        return row
+
+    def _number(self, key: Row) -> int:
+        """Record what the next row counts; returns its index."""
+        row = len(self.rows)
+        self.rows.append(key)
+        if isinstance(key, ResourceRow):
+            self.resources[key.name] = row
+            if is_extended(key.name):
+                self.extended_rows.append(row)
+        return row
 
     def demand(self, resources: Resources, ports: frozenset[HostPort]) -> Demand:
         """What one pod takes, ``pods`` and host ports included."""
         known = self._demands.get((resources, ports))
         if known is None:
-            rows = {self.column_of(name): units for name, units in resources.items() if name != PODS}
+            rows = {self.resource_row(name): units for name, units in resources.items() if name != PODS}
             rows[self.resources[PODS]] = 1
-            for name, (taken, each_has) in port_rows(ports).items():
-                self._ports[name] = each_has
-                rows[self.column_of(name, each_node_has=each_has)] = taken
+            for key, units in port_rows(ports).items():
+                rows[self.port_row(key)] = units
             if len(self._demands) >= _MOST_DEMANDS:
                 self._demands.clear()
             known = self._demands[resources, ports] = tuple(sorted(rows.items()))

@@ -68,7 +68,7 @@ class NodeFits:
         self._unwelcome: Ints | None = None
         """Per slot, the part of the price that does not follow what is held; None where there is none."""
         self._spared: list[int] = []
-        """Rows of scarce resources that the shape does not ask for."""
+        """Rows of extended resources that the shape does not request."""
 
     def refresh(self, ledger: Ledger) -> None:
         """Bring all slots up to date."""
@@ -104,7 +104,8 @@ class NodeFits:
         """Count some slots, whatever has changed about them; ``at`` names them too, all by a slice."""
         admits = self._admits[at] = eligibility.admitted(ledger, self.shape.filter, slots)
         self.fit[at] = np.where(admits, fits(ledger.free, self.demand, at), 0)
-        self._spared = self._not_asked_for(ledger)
+        requested = {row for row, _ in self.demand}
+        self._spared = [row for row in ledger.extended_rows if row not in requested]
         welcome = eligibility.welcome(ledger, self.shape.filter, slots)
         if welcome is not None or self._unwelcome is not None:
             if self._unwelcome is None:
@@ -138,10 +139,6 @@ class NodeFits:
                 )
                 price += ceil(min(share, 1.0) * _PARTS)
             self.price[slot] = price
-
-    def _not_asked_for(self, ledger: Ledger) -> list[int]:
-        asked = {row for row, _ in self.demand}
-        return [row for name, row in ledger.resources.items() if "/" in name and row not in asked]
 
 
 def fits(amounts: Ints, demand: Demand, at: Ints | slice) -> Ints:

@@ -1,7 +1,7 @@
 """Compiles what the pods of a request ask of the pods around them into numbers.
 
-What follows from running pods closes nodes to a role. That pods of some roles never share a node is a
-resource of which every node has one. What is left are rules among the pods of the request itself, for a
+What follows from running pods closes nodes to a role. That pods of some roles never share a node is an
+exclusive row of the ledger. What is left are rules among the pods of the request itself, for a
 layout to keep.
 """
 
@@ -14,14 +14,16 @@ import numpy as np
 
 from closeknit.engine import eligibility
 from closeknit.engine.fit_tables import FitTable
-from closeknit.engine.ledger import WHOLE, Ledger
+from closeknit.engine.ledger import Ledger
 from closeknit.engine.neighbour_rules import Balance, Company, Conflict, NeighbourRules
 from closeknit.engine.node_fits import WELCOME
 from closeknit.engine.preferred_rules import Preference
 from closeknit.engine.roles import Role
+from closeknit.engine.rows import WHOLE
 from closeknit.engine.ruled_fits import Closing, RuledFits
 from closeknit.engine.tree import Flags, Ints, Tree
 from closeknit.hub.neighbours import Apart, Near, Neighbour, PodRule, PodSelector, Spread, binding
+from closeknit.hub.outcome import ExclusionReason
 
 
 class RuleCompiler:
@@ -83,7 +85,9 @@ class RuleCompiler:
             column = self._ledger.labels.column(kept.key).codes[slots]
             closed = np.unique(column[column >= 0]).astype(np.int64)
             stays_open = ~np.isin(self._domains(kept.key), closed)
-            self._close(number, "kept away", kept.key, partial(_has, kept), stays_open)
+            self._close(
+                number, ExclusionReason.EXISTING_ANTI_AFFINITY, kept.key, partial(_has, kept), stays_open
+            )
         spreads = [rule for rule in role.rules if isinstance(rule, Spread) and binding(rule)]
         for rule in dict.fromkeys(role.rules):
             among = not binding(rule) and self._among(number, rule)
@@ -95,7 +99,7 @@ class RuleCompiler:
                 domains = self._domains(rule.key)
                 closed = np.flatnonzero(self._by_domain(rule.selector, domains, rule.key))
                 meant = partial(_is_meant, rule.selector)
-                self._close(number, "apart", rule.key, meant, ~np.isin(domains, closed))
+                self._close(number, ExclusionReason.ANTI_AFFINITY, rule.key, meant, ~np.isin(domains, closed))
                 foes = [i for i, each in enumerate(self._roles) if each.neighbour.selected(rule.selector)]
                 if foes:
                     conflict = self._conflicts.setdefault(rule.key, Conflict(domains))
@@ -133,23 +137,29 @@ class RuleCompiler:
         leaders = subjects & frozenset(meant) if nobody else frozenset[int]()
         for key, hosted in running.items():
             domains = self._domains(key)
-            self._close(number, "no label", key, _nobody, domains >= 0)
+            self._close(number, ExclusionReason.TOPOLOGY_KEY, key, _nobody, domains >= 0)
             if hosts or leaders:
                 self._company.setdefault((rule, key), Company(domains, subjects, hosts, hosted, leaders))
             else:
                 nowhere = np.zeros(len(domains), dtype=np.bool_)
-                self._close(number, "company", key, _nobody, hosted[domains] if len(hosted) else nowhere)
+                self._close(
+                    number,
+                    ExclusionReason.POD_AFFINITY,
+                    key,
+                    _nobody,
+                    hosted[domains] if len(hosted) else nowhere,
+                )
 
     def _read_spread(self, number: int, rule: Spread, spreads: Sequence[Spread]) -> None:
         made = self._balance(number, rule, spreads)
         # Nodes that do not count for another reason are closed by the filter, taints or another rule's label.
-        self._close(number, "no label", rule.key, _nobody, self._domains(rule.key) >= 0)
+        self._close(number, ExclusionReason.TOPOLOGY_KEY, rule.key, _nobody, self._domains(rule.key) >= 0)
         if made.counted:
             self._balances.append(made)
         elif len(made.running):
             even = made.running - made.least(made.running) <= rule.skew
             meant = partial(_is_meant, rule.selector)
-            self._close(number, "spread", rule.key, meant, even[made.domains])
+            self._close(number, ExclusionReason.SPREAD, rule.key, meant, even[made.domains])
 
     def _balance(self, number: int, rule: Spread, spreads: Sequence[Spread]) -> Balance:
         """How pods of a role spread by one rule; ``spreads`` are all those of its rules that must be kept."""
@@ -199,7 +209,12 @@ class RuleCompiler:
         return np.bincount(domains[inside], weights=counts[inside], minlength=size).astype(np.int64)
 
     def _close(
-        self, number: int, reason: str, key: str, in_the_way: Callable[[Neighbour], bool], stays_open: Flags
+        self,
+        number: int,
+        reason: ExclusionReason,
+        key: str,
+        in_the_way: Callable[[Neighbour], bool],
+        stays_open: Flags,
     ) -> None:
         """Close all nodes to a role but these."""
         if not stays_open.all():
@@ -232,7 +247,7 @@ class RuleCompiler:
                 for third in sorted(others):
                     if third not in together and foes[third] >= {third, *together}:
                         together.append(third)
-                row = self._ledger.alone_row(number)
+                row = self._ledger.exclusive_row(number)
                 number += 1
                 for each in together:
                     rows[each][row] = WHOLE
@@ -240,7 +255,7 @@ class RuleCompiler:
         for role, others in enumerate(foes):
             guests = sorted(others - barred[role]) if role in others else []
             if guests:
-                row = self._ledger.alone_row(number)
+                row = self._ledger.exclusive_row(number)
                 number += 1
                 rows[role][row] = WHOLE
                 barred[role].update(guests)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from closeknit.engine.node_fits import NodeFits
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.neighbours import Neighbour
+from closeknit.hub.outcome import ExclusionReason
 
 
 @dataclass(frozen=True, slots=True)
 class Closing:
     """Why a rule about running pods closes nodes to a role."""
 
-    reason: str
-    """One of the reasons of ``hub.outcome.Exclusion``."""
+    reason: ExclusionReason
     key: str
     in_the_way: Callable[[Neighbour], bool]
     """Whether a running pod is one of those that keep it away."""

@@ -50,7 +50,8 @@ def parse(
     host itself as the finest level.
     Raises ``InvalidError`` with every problem of the drawing, each at its line.
     """
-    found: list[Problem] = []
+    found: list[tuple[int, Problem]] = []
+    """Problems, with the numbers of their lines."""
     lines = list(_lines(text, found))
     deepest = max((len(line.path) for line in lines), default=0)
     labels = USUAL_LEVELS[max(len(USUAL_LEVELS) - deepest, 0) :] if levels is None else tuple(levels)
@@ -58,14 +59,14 @@ def parse(
     holdings: list[Holding] = []
     drawn: dict[DomainPath | str, int] = {}
     for line in lines:
-        found.extend(_line_problems(line, levels, drawn))
+        found.extend((line.number, problem) for problem in _line_problems(line, levels, drawn))
         if line.host is not None:
             reader = HostReader(line.where, line.host, dict(zip(labels, line.path, strict=False)))
             nodes.append(reader.read(line.words))
-            found.extend(reader.problems)
+            found.extend((line.number, problem) for problem in reader.problems)
             holdings.extend(reader.holdings)
     if found:
-        raise InvalidError(sorted(found, key=lambda each: int(str(each.path[0]).removeprefix("line "))))
+        raise InvalidError([problem for _, problem in sorted(found, key=lambda at_line: at_line[0])])
     named = tuple(Level(label, label) for label in labels)
     if host_level:
         named += (Level(HOSTNAME, "host"),)
@@ -114,9 +115,18 @@ class _Line:
         return (Verbatim(f"line {self.number}"),)
 
 
-def _lines(text: str, found: list[Problem]) -> Iterator[_Line]:
+@dataclass(frozen=True, slots=True)
+class _Above:
+    """A line that a later one may be indented under."""
+
+    column: int
+    name: str
+    is_host: bool
+
+
+def _lines(text: str, found: list[tuple[int, Problem]]) -> Iterator[_Line]:
     """Cut a drawing into lines, each with the path that its indentation gives it."""
-    above: list[tuple[int, str]] = []
+    above: list[_Above] = []
     for number, raw in enumerate(textwrap.dedent(text).splitlines(), start=1):
         stripped = raw.strip()
         if not stripped or stripped.startswith("#"):
@@ -124,23 +134,24 @@ def _lines(text: str, found: list[Problem]) -> Iterator[_Line]:
         where: Path = (Verbatim(f"line {number}"),)
         column = len(raw) - len(raw.lstrip())
         if "\t" in raw[:column]:
-            found.append(sentences.INDENTED_WITH_TAB.at(where))
+            found.append((number, sentences.INDENTED_WITH_TAB.at(where)))
             continue
         closed: list[int] = []
-        while above and above[-1][0] >= column:
-            closed.append(above.pop()[0])
+        while above and above[-1].column >= column:
+            closed.append(above.pop().column)
         if closed and closed[-1] != column:
-            allowed = " or ".join(str(at) for at in (*(at for at, _ in above), *reversed(closed)))
-            found.append(sentences.INDENTED_BETWEEN.at(where, column=column, allowed=allowed))
-        if above and ":" in above[-1][1]:
-            at, host = above.pop()
-            found.append(sentences.INSIDE_A_HOST.at(where, host=host.removesuffix(":"), column=at))
+            columns = (*(line.column for line in above), *reversed(closed))
+            allowed = " or ".join(map(str, columns))
+            found.append((number, sentences.INDENTED_BETWEEN.at(where, column=column, allowed=allowed)))
+        if above and above[-1].is_host:
+            host = above.pop()
+            found.append((number, sentences.INSIDE_A_HOST.at(where, host=host.name, column=host.column)))
         name, colon, rest = stripped.partition(":")
         if len(name.split()) != 1:
-            found.append(sentences.NOT_ONE_NAME.at(where, line=stripped))
+            found.append((number, sentences.NOT_ONE_NAME.at(where, line=stripped)))
             name = (*name.split(), f"line-{number}")[0]
-        path = tuple(domain for _, domain in above)
-        above.append((column, name + colon))
+        path = tuple(domain.name for domain in above)
+        above.append(_Above(column, name, is_host=bool(colon)))
         yield _Line(number, path, name, tuple(rest.split())) if colon else _Line(number, (*path, name))
 
 

@@ -15,7 +15,7 @@ from closeknit.hub.paths import Path
 from closeknit.hub.problems import Code, Fact, InvalidError, OneOf, Problem
 from closeknit.hub.quantities import Rounding
 from closeknit.hub.request import HostPort
-from closeknit.hub.resources import Resources
+from closeknit.hub.resources import Resources, is_extended
 from closeknit.hub.sentences import hub as sentences
 from closeknit.hub.topology import HOSTNAME
 
@@ -74,7 +74,7 @@ class HostReader:
             self._labels[key.removeprefix("label:")] = value
         elif key == "used" and equals:
             self._used(word, value)
-        elif equals and ":" not in key and (key in _NATIVE or "/" in key):
+        elif equals and ":" not in key and (key in _NATIVE or is_extended(key)):
             self._offer(key, value)
         else:
             remedy = OneOf.among(key.partition(":")[0], _WORDS)

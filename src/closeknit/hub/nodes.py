@@ -68,7 +68,7 @@ class Operator(Enum):
 NAME_FIELD = "metadata.name"
 """The key that stands for a node's name in a requirement, as in ``matchFields``.
 
-No label can have it: a label's key has no more than one name part, and this one is reserved.
+Hazard: Kubernetes allows a label with this key, and a requirement on that label is taken for one on the name.
 """
 
 

@@ -6,11 +6,13 @@ Outcomes are data and never sentences: each reader does its own wording.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeAlias
 
 import msgspec
 
 from closeknit.hub.neighbours import PodRule
+from closeknit.hub.shortfall import ShortfallReason
 from closeknit.hub.topology import DomainPath
 
 
@@ -146,13 +148,41 @@ class Choice:
     """The next best ones, best first; ``fits`` is counted like ``room``."""
 
 
+class ExclusionReason(Enum):
+    """Why a node cannot take a single pod. The values are part of the JSON output.
+
+    Members are in the order in which nodes are checked; only the first that applies to a node is reported.
+    """
+
+    UNLABELLED = "unlabelled"
+    """The node lacks the label of a level on the way to the required one."""
+    NOT_READY = "not ready"
+    UNSCHEDULABLE = "unschedulable"
+    """The node is cordoned."""
+    TAINT = "taint"
+    NODE_SELECTOR = "selector"
+    NODE_AFFINITY = "affinity"
+    RESOURCE = "resource"
+    """Too little of a resource is free."""
+    PORT = "port"
+    """A host port is in use."""
+    TOPOLOGY_KEY = "no label"
+    """The node lacks the topology key of a pod affinity or of a spread constraint."""
+    ANTI_AFFINITY = "apart"
+    """The pods' own anti-affinity selects pods that run in the node's domain."""
+    EXISTING_ANTI_AFFINITY = "kept away"
+    """The anti-affinity of pods that run in the node's domain selects the pods."""
+    POD_AFFINITY = "company"
+    """No pod that the pods' affinity selects runs in the node's domain."""
+    SPREAD = "spread"
+    """One more pod in the node's domain would exceed the skew of a spread constraint."""
+
+
 @dataclass(frozen=True, slots=True)
 class Exclusion:
     """Nodes that cannot take a pod of the group at all, by reason."""
 
-    reason: str
-    """One of: unlabelled, unschedulable, not ready, selector, affinity, taint, resource, port; for rules
-    about other pods: no label, apart, kept away, company, spread."""
+    reason: ExclusionReason
     detail: str
     """What exactly: the label, the taint, the resource."""
     nodes: int
@@ -196,8 +226,7 @@ class Shortfall:
     """Why one group cannot be placed although its members could be, each by itself."""
 
     group: str
-    level: str | None
-    """The level it must share; None for the cluster as a whole."""
+    reason: ShortfallReason
     wanted: int
     """Pods it needs at once in one domain of that level, running ones not counted."""
     fits: int

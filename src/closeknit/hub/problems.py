@@ -32,6 +32,22 @@ class Severity(Enum):
     """It is worth knowing, and no reason to refuse anything."""
 
 
+class Category(Enum):
+    """What can resolve a problem. Code that reacts to a problem asks for this, never for its message code."""
+
+    INVALID = "invalid"
+    """Only a change of the object itself."""
+    SKIPPABLE = "skippable"
+    """A reader that skips it, such as an unknown field or a repeated key, can still use the rest."""
+    UNRESOLVED_REFERENCE = "unresolved-reference"
+    """The object that it names, once that exists and is valid.
+
+    An object that describes something, such as a queue, is admitted and waits for it. A workload is refused.
+    """
+    WAITING = "waiting"
+    """Another object, which may be created or corrected at any time. Even a workload waits for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A fact: another field of the same object, written as its path."""
@@ -125,6 +141,7 @@ class Code:
     sentence: str
     """A template with the names of the facts in braces."""
     severity: Severity = Severity.PROBLEM
+    category: Category = Category.INVALID
 
     @cached_property
     def fields(self) -> frozenset[str]:
@@ -164,6 +181,11 @@ class Problem:
         """What follows from it."""
         return self.code.severity
 
+    @property
+    def category(self) -> Category:
+        """What can resolve it."""
+        return self.code.category
+
     def moved(self, new: Callable[[Path], Path]) -> Problem:
         """The same problem, reported at another field; so are the fields that its facts name."""
         facts = tuple((name, _moved(fact, new)) for name, fact in self.facts)
@@ -177,6 +199,10 @@ class Problem:
         """The same, as something worth knowing that is no reason to refuse anything."""
         return replace(self, code=_as_note(self.code))
 
+    def as_waiting(self) -> Problem:
+        """The same problem in the category ``WAITING``, for an object that may always be created later."""
+        return replace(self, code=_as_waiting(self.code))
+
     def of(self, kind: str, name: str) -> Problem:
         """The problem of one object, reported for another."""
         return replace(self, object=f"{kind} {name}")
@@ -188,6 +214,11 @@ class Problem:
 @cache
 def _as_note(code: Code) -> Code:
     return replace(code, severity=Severity.NOTE)
+
+
+@cache
+def _as_waiting(code: Code) -> Code:
+    return replace(code, category=Category.WAITING)
 
 
 def parted(found: Iterable[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:

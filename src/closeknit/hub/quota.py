@@ -16,14 +16,7 @@ from closeknit.hub.copying import replace
 from closeknit.hub.outcome import DomainFit, Outcome, Shortfall, Unplaceable
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
-
-LEVEL = "flavor's quota"
-"""What a shortfall of quota names in place of a level."""
-QUEUE_LEVEL = "queue's quota"
-"""The same where pods are charged to a queue as they run."""
-LEVELS = (LEVEL, QUEUE_LEVEL)
-ORDER = "queue's order"
-"""What the shortfall of a workload names in place of a level that waits behind another of its queue."""
+from closeknit.hub.shortfall import BehindStrictFifo, QuotaExceeded, QuotaScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +38,7 @@ class Account:
     """Seconds that a workload runs before one of higher priority may displace it; None: see ``within``."""
     reclaim_after: float | None = None
     """Seconds that a workload runs before others may take back what is beyond quota; None: see ``within``."""
-    level: str = LEVEL
-    """What a shortfall of it names in place of a level."""
+    scope: QuotaScope = QuotaScope.FLAVOR
     within: Account | None = None
     """The account that it lends to and borrows from."""
 
@@ -104,12 +96,14 @@ class Option(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-def refused(option: Option, lacking: Sequence[DomainFit], level: str = LEVEL) -> Unplaceable:
-    """What becomes of a workload none of whose options has quota; ``option`` is the first."""
+def refused(
+    option: Option, lacking: Sequence[DomainFit], scope: QuotaScope = QuotaScope.FLAVOR
+) -> Unplaceable:
+    """The outcome of a workload none of whose options has quota; ``option`` is the first."""
     best = tuple(sorted(lacking, key=lambda fit: (-fit.fits, fit.domain)))
     shortfall = Shortfall(
         group=option.request.root.name,
-        level=level,
+        reason=QuotaExceeded(scope),
         wanted=option.pods - option.spare,
         fits=max((fit.fits for fit in lacking), default=0),
         best=best,
@@ -119,16 +113,18 @@ def refused(option: Option, lacking: Sequence[DomainFit], level: str = LEVEL) ->
     return Unplaceable(option.request.name, (shortfall,))
 
 
-def behind(request: Request) -> Unplaceable:
-    """What becomes of a workload that waits behind another of its queue, which nobody may pass."""
+def behind(request: Request, queue: str) -> Unplaceable:
+    """The outcome of a workload behind a pending one of its StrictFIFO queue, which none may overtake."""
     pods = sum(pods.least for pods in request.root.pod_sets())
-    root = request.root.name
-    return Unplaceable(request.name, (Shortfall(root, ORDER, pods, 0, (), (), ()),))
+    shortfall = Shortfall(request.root.name, BehindStrictFifo(queue), pods, 0, (), (), ())
+    return Unplaceable(request.name, (shortfall,))
 
 
 def lacks_quota(outcome: Outcome) -> bool:
-    """Whether it was quota that a workload lacked, so that nobody looked for room."""
-    return isinstance(outcome, Unplaceable) and any(each.level in LEVELS for each in outcome.shortfalls)
+    """Whether quota was exceeded, so that no placement was searched for."""
+    return isinstance(outcome, Unplaceable) and any(
+        isinstance(shortfall.reason, QuotaExceeded) for shortfall in outcome.shortfalls
+    )
 
 
 def _fewer_pods(pod_set: PodSet, pods: int) -> PodSet:

@@ -76,6 +76,16 @@ class Resources(Mapping[str, int]):
         return f"Resources({inside})"
 
 
+def is_extended(name: str) -> bool:
+    """Whether a resource is a scarce device, such as a GPU: its name has a domain, as in ``nvidia.com/gpu``.
+
+    Pods that do not request such a resource avoid nodes that have it free, and explanations name it first.
+    Kubernetes calls these extended resources, and does not count those of its own domain, ``kubernetes.io``,
+    among them; here, they count.
+    """
+    return "/" in name
+
+
 def amount_problems(path: Path, amounts: Resources) -> Iterator[Problem]:
     """Amounts that cannot be counted: negative ones, and those that no 64-bit integer holds."""
     for name, units in amounts.items():

@@ -1,8 +1,17 @@
-"""A workload as a dialect read it: who it is, where it queues, and what it asks for."""
+"""Workloads as a dialect compiled them: identity, queue, and either a request or what prevents one.
+
+What a workload is follows from its type, and never from the codes of its problems:
+
+| type | has a request | problems | reported as |
+|---|---|---|---|
+| ``PlaceableWorkload`` | yes | none | what the scheduler decides |
+| ``IncompleteWorkload`` | no | only that pods do not exist yet | ``NotReady`` |
+| ``InvalidWorkload`` | no | anything else, and maybe missing pods as well | ``Unschedulable`` |
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -34,13 +43,16 @@ class RunningPod(NamedTuple):
     """Its own, without the namespace, which is the workload's."""
 
 
-class Workload(msgspec.Struct, frozen=True, gc=False):
-    """Something to place. Without a request it is invalid, and ``problems`` say why."""
+class _Identified(msgspec.Struct, frozen=True, gc=False):
+    """Fields that may be passed by position."""
 
     object: ObjectName
     dialect: str
-    request: Request | None
-    problems: tuple[Problem, ...] = ()
+
+
+class WorkloadBase(_Identified, frozen=True, gc=False, kw_only=True):
+    """What every workload has; a dialect fills it in before it knows whether there will be a request."""
+
     priority: int = 0
     """Higher goes first."""
     created: str = ""
@@ -50,7 +62,8 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     options: tuple[Option, ...] = ()
     """Ways to run it, tried in order: the first that has quota and finds room is taken.
 
-    Empty where there is only one, which costs nothing; else ``request`` is that of the first.
+    Empty where there is only one, which costs nothing; else ``request`` is that of the first. A workload
+    without a request keeps its options, because it is charged for the quota that it has already.
     """
     accounts: tuple[Account, ...] = ()
     """Accounts that its pods are charged to as they run, each pod for what it asks of what they count."""
@@ -71,9 +84,80 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     if_left_out: tuple[Problem, ...] = ()
     """What is worth knowing besides where pods above its minimum are left out."""
     running: tuple[RunningPod, ...] = ()
-    """Its pods that have a node already; told even where there is no request."""
+    """Its pods that have a node already; filled in even where there is no request."""
 
     @property
     def key(self) -> Key:
         """The object that asks for it."""
         return self.maker or self.object.key
+
+    def placeable(
+        self,
+        request: Request,
+        *,
+        notes: tuple[Problem, ...] | None = None,
+        running: tuple[RunningPod, ...] | None = None,
+    ) -> PlaceableWorkload:
+        """The same workload with a request; ``notes`` and ``running`` replace its own."""
+        # Written out: one is made per gang, and by way of a dict it takes 0.9 us instead of 0.6.
+        return PlaceableWorkload(
+            self.object,
+            self.dialect,
+            request,
+            priority=self.priority,
+            created=self.created,
+            admitted=self.admitted,
+            options=self.options,
+            accounts=self.accounts,
+            run_seconds=self.run_seconds,
+            preemptible=self.preemptible,
+            preempts=self.preempts,
+            queue=self.queue,
+            strict=self.strict,
+            maker=self.maker,
+            notes=self.notes if notes is None else notes,
+            if_left_out=self.if_left_out,
+            running=self.running if running is None else running,
+        )
+
+    def invalid(self, problems: tuple[Problem, ...], *, missing_pods: int = 0) -> InvalidWorkload:
+        """The same workload with what is wrong with it."""
+        return InvalidWorkload(**self._unplaceable(problems, missing_pods))
+
+    def incomplete(self, problems: tuple[Problem, ...], *, missing_pods: int) -> IncompleteWorkload:
+        """The same workload with what states that pods do not exist yet."""
+        return IncompleteWorkload(**self._unplaceable(problems, missing_pods))
+
+    def _unplaceable(self, problems: tuple[Problem, ...], missing_pods: int) -> dict[str, Any]:
+        fields = msgspec.structs.asdict(self)
+        fields.pop("request", None)
+        fields.update(problems=problems, missing_pods=missing_pods)
+        return fields
+
+
+class PlaceableWorkload(WorkloadBase, frozen=True, gc=False):
+    """A workload that can be scheduled."""
+
+    request: Request
+
+
+class InvalidWorkload(WorkloadBase, frozen=True, gc=False):
+    """A workload that cannot be scheduled as it is written."""
+
+    problems: tuple[Problem, ...]
+    """What is wrong with it, in the order in which it is reported; missing pods included."""
+    missing_pods: int = 0
+    """As that of ``IncompleteWorkload``; 0 where pods are not among what is wrong."""
+
+
+class IncompleteWorkload(WorkloadBase, frozen=True, gc=False):
+    """A valid workload that waits for pods which must run at once and do not exist yet."""
+
+    problems: tuple[Problem, ...]
+    """What states that, and nothing else."""
+    missing_pods: int
+    """The fewest pods that can complete it: what the group lacks that lacks least."""
+
+
+UnplaceableWorkload: TypeAlias = InvalidWorkload | IncompleteWorkload
+Workload: TypeAlias = PlaceableWorkload | UnplaceableWorkload

@@ -22,7 +22,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Reference
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Bind
 
@@ -116,9 +116,8 @@ def _devices(allocation: wire.Allocation) -> frozenset[Id]:
     return frozenset((each.driver, each.pool, each.device) for each in allocation.devices.results)
 
 
-def to_give_back(state: ClusterState, workload: Workload) -> Iterator[Preparation]:
+def to_give_back(state: ClusterState, workload: PlaceableWorkload) -> Iterator[Preparation]:
     """What pods of a unit that wait have got and nobody else uses: it keeps them where they find no room."""
-    assert workload.request is not None
     sets = [pods for pods in workload.request.root.pod_sets() if pods.claims]
     if not sets:
         return

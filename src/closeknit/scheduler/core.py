@@ -18,17 +18,18 @@ from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Assignment, Placed
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, Workload
+from closeknit.scheduler import reports
 from closeknit.scheduler.acting import Acting, Counters, Settled
 from closeknit.scheduler.changes import Change, QuotaChanged
 from closeknit.scheduler.claiming import claimed, preparations, to_give_back
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Bind, Call
-from closeknit.scheduler.deciding import charge
+from closeknit.scheduler.deciding import Failed, InvalidVerdict, charge
 from closeknit.scheduler.known_failures import KnownFailures
 from closeknit.scheduler.making_room import MakingRoom, Plan
 from closeknit.scheduler.needs import satisfied
-from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
+from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, running_pods_below_minimum
 from closeknit.scheduler.planning import Verdict, book, decide, least, surplus
 from closeknit.scheduler.refusals import Refusals
 from closeknit.scheduler.reporter import Observer, Reporter
@@ -75,7 +76,7 @@ class Core:
         """Units to which something has happened since the last look; they are decided after the next."""
         self._since: dict[Key, float] = {}
         """By unit that waits, when it could first be decided."""
-        self._booked: dict[Key, Workload] = {}
+        self._booked: dict[Key, PlaceableWorkload] = {}
 
     def next_time(self, now: float) -> float | None:
         """When something is due though nothing happens."""
@@ -130,16 +131,15 @@ class Core:
             problems = (
                 sentences.NOT_BOUND.at((), why=why).of("Pod", pod.name) for pod, why in refused.items()
             )
-            self._reporter.waiting(Verdict(workload, None, tuple(problems)))
+            self._reporter.waiting(Verdict(workload, Failed(tuple(problems))))
 
     def _book(self, key: Key, workload: Workload | None) -> Iterator[Change]:
         """Charge a unit for what it has by now; who has less gives quota back."""
         before = self._booked.get(key)
-        if workload is not None and workload.request is not None and (workload.accounts or workload.options):
+        if isinstance(workload, PlaceableWorkload) and (workload.accounts or workload.options):
             book(self.accounts, workload)
             self._booked[key] = workload
-        elif before is not None and (workload is None or workload.request is not None):
-            assert before.request is not None
+        elif before is not None and (workload is None or isinstance(workload, PlaceableWorkload)):
             self.accounts.forget(before.request.name)
             del self._booked[key]
         if before is not None and (workload is None or len(workload.running) < len(before.running)):
@@ -157,9 +157,9 @@ class Core:
         self.patience.look(key, workload, self._grace(workload), now)
         if workload is None or self._refusals.holds(key, now):
             return
-        if workload.request is None or workload.problems:
+        if not isinstance(workload, PlaceableWorkload):
             self.queue.remove(key)
-            self._reporter.waiting(Verdict(workload, None, workload.problems))
+            self._reporter.waiting(InvalidVerdict(workload))
         elif any(self.state.is_open(pod) for pod in _pods_to_place(workload)):
             self._since.setdefault(key, now)
             self.queue.put(workload, by_labels=self.state.engine.keeps_away)
@@ -169,7 +169,7 @@ class Core:
     def _lacks_room(self, key: Key) -> bool:
         """Whether a unit waits for its minimum."""
         workload = self.queue.get(key)
-        return workload is not None and workload.request is not None and not satisfied(workload.request.root)
+        return workload is not None and not satisfied(workload.request.root)
 
     def _grace(self, workload: Workload | None) -> float | None:
         entry = self.state.view.entry(workload.key) if workload is not None else None
@@ -182,7 +182,6 @@ class Core:
         workload = self._next(now)
         if workload is None:
             return ()
-        assert workload.request is not None
         if satisfied(workload.request.root) and self.queue.ready(now):
             units = [workload]
             while (another := self._next(now)) is not None:
@@ -208,12 +207,12 @@ class Core:
         """Whether somebody could be decided now."""
         return self.queue.ready(now)
 
-    def _next(self, now: float) -> Workload | None:
+    def _next(self, now: float) -> PlaceableWorkload | None:
         while (workload := self.queue.take(now, self.accounts)) is not None and self.state.is_stale(workload):
             self._set_aside.append(workload.object.key)
         return workload
 
-    def _decided(self, workload: Workload) -> Verdict:
+    def _decided(self, workload: PlaceableWorkload) -> Verdict:
         try:
             with self.state.deciding(workload):
                 return decide(
@@ -225,7 +224,7 @@ class Core:
                     failures=self.failures,
                 )
         except Exception as error:  # noqa: BLE001 (one unit that breaks a rule of ours must not stop the others)
-            return Verdict(workload, None, (_not_understood(workload, error),))
+            return Verdict(workload, Failed((_not_understood(workload, error),)))
 
     def _preparations(
         self, workload: Workload, claims: dict[Key, list[Bind]]
@@ -249,7 +248,7 @@ class Core:
             if problems:
                 self.queue.remove(key)
                 self._refusals.note(key, now)
-                self._reporter.waiting(Verdict(workload, None, tuple(problems)))
+                self._reporter.waiting(Verdict(workload, Failed(tuple(problems))))
                 return
             if pods:
                 self.queue.remove(key)
@@ -297,9 +296,8 @@ class Core:
             return
         for gang in gangs:
             self.acting.release(gang, [_pod_key(gang, pod.name) for pod in gang.running])
-            why = f"It is displaced so that {by.object.kind} {by.object.namespace}/{by.object.name} fits."
-            self._reporter.displaced(gang, by, why)
-            self._observer.let_go(gang, "displaced", why)
+            self._reporter.displaced(gang, by)
+            self._observer.let_go(gang, "displaced", reports.why_displaced(by))
 
     def _bind(self, workload: Workload, assignment: Assignment) -> Bind | None:
         """The binding of a pod, if it exists and waits; some are only expected."""
@@ -315,14 +313,12 @@ class Core:
             workload = self.state.units.get(key)
             if workload is None or self.acting.busy_with(key):
                 continue
-            pods = partial_pods(workload)
+            pods = running_pods_below_minimum(workload)
             self.queue.remove(key)
             if not self._dry_run:
                 self.acting.release(workload, [_pod_key(workload, name) for name in pods])
-            noun = "pod has" if len(pods) == 1 else "pods have"
-            why = f"Only {len(pods)} {noun} a node, which is below the minimum."
-            self._reporter.released(workload, why)
-            self._observer.let_go(workload, "released", why)
+            self._reporter.released(workload, len(pods))
+            self._observer.let_go(workload, "released", reports.why_released(len(pods)))
 
 
 def _not_understood(workload: Workload, error: Exception) -> Problem:
@@ -334,7 +330,6 @@ def _pod_key(workload: Workload, name: str) -> Key:
     return Key("", "Pod", workload.object.namespace, name)
 
 
-def _pods_to_place(workload: Workload) -> Iterator[Key]:
-    assert workload.request is not None
+def _pods_to_place(workload: PlaceableWorkload) -> Iterator[Key]:
     for pods in workload.request.root.pod_sets():
         yield from (_pod_key(workload, name) for name in pods.pods)

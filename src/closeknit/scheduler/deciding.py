@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -17,7 +17,7 @@ from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.quota import Option, refused
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, UnplaceableWorkload, Workload
 from closeknit.scheduler.known_failures import KnownFailures
 from closeknit.scheduler.metering import cheapest_first, lacking_for, metered
 from closeknit.scheduler.portions import minimum, part_of, within
@@ -35,18 +35,31 @@ class Status(Enum):
     INVALID = "invalid"
 
 
-class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """One workload and what became of it; invalid where there is no outcome."""
+class Failed(msgspec.Struct, frozen=True, gc=False):
+    """A request that could not be decided or carried out, for another reason than a lack of capacity.
 
-    workload: Workload
-    outcome: Outcome | None
-    problems: tuple[Problem, ...] = ()
+    The engine rejects it on this cluster, the API server rejects its bindings, or the scheduler has a bug.
+    """
+
+    problems: tuple[Problem, ...]
+
+
+class Verdict(msgspec.Struct, frozen=True, gc=False):
+    """One workload that can be placed, and what became of it."""
+
+    workload: PlaceableWorkload
+    outcome: Outcome | Failed
     topology: Topology | None = None
     """The topology along which the workload is packed."""
     option: Option | None = None
     """The way to run that was taken, if there was a choice; pods left out for lack of quota included."""
     kept_for: tuple[str, ...] = ()
     """The units for which the room is kept that there is for the workload; they go before it in the queue."""
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Why it failed, if it did."""
+        return self.outcome.problems if isinstance(self.outcome, Failed) else ()
 
     @property
     def notes(self) -> tuple[Problem, ...]:
@@ -64,14 +77,47 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
                 return Status.UNPLACEABLE
             case Undecided():
                 return Status.UNDECIDED
-            case None:
+            case Failed():
                 return Status.INVALID
+
+
+class InvalidVerdict(msgspec.Struct, frozen=True, gc=False):
+    """One workload that is not decided, because it is invalid or incomplete."""
+
+    workload: UnplaceableWorkload
+
+    @property
+    def outcome(self) -> None:
+        """None, so that the type of ``AnyVerdict.outcome`` tells which verdict it is."""
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the workload."""
+        return self.workload.problems
+
+    @property
+    def topology(self) -> None:
+        """None: nothing is packed."""
+
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """What is worth knowing about the workload."""
+        return self.workload.notes
+
+    @property
+    def status(self) -> Status:
+        """The outcome in one word."""
+        return Status.INVALID
+
+
+AnyVerdict: TypeAlias = Verdict | InvalidVerdict
+"""A type checker that knows the outcome to be ``Placed`` also knows that the workload has a request."""
 
 
 def decide(
     engine: Engine,
     cluster: Cluster,
-    workload: Workload,
+    workload: PlaceableWorkload,
     accounts: Accounts | None = None,
     *,
     explained: bool = True,
@@ -84,11 +130,9 @@ def decide(
     first that has quota says why; where none has quota, that is what is said. Unless ``explained``, a
     lack of room is only stated, which costs far less. ``failures`` are those known of this engine.
     """
-    if workload.request is None or workload.problems:
-        return Verdict(workload, None, workload.problems)
     metered = accounts if workload.accounts else None
     if metered is not None and (short := lacking_for(metered, workload)) is not None:
-        return Verdict(workload, short, (), topology_of(cluster, workload))
+        return Verdict(workload, short, cluster.topology_of(workload.request))
     solve: Callable[[Request], Outcome] = engine.solve if explained else engine.decide
     if failures is not None:
         solve = partial(failures.solve, engine, explained=explained)
@@ -97,9 +141,11 @@ def decide(
 
 
 def _first_that_fits(
-    solve: Callable[[Request], Outcome], cluster: Cluster, workload: Workload, accounts: Accounts | None
+    solve: Callable[[Request], Outcome],
+    cluster: Cluster,
+    workload: PlaceableWorkload,
+    accounts: Accounts | None,
 ) -> Verdict:
-    assert workload.request is not None
     options = workload.options or (Option(workload.request),)
     lacking: list[DomainFit] = []
     verdicts: list[Verdict] = []
@@ -116,7 +162,7 @@ def _first_that_fits(
             break
     if verdicts:
         return max(verdicts, key=_placed)
-    return Verdict(workload, refused(options[0], lacking), (), topology_of(cluster, workload))
+    return Verdict(workload, refused(options[0], lacking), cluster.topology_of(workload.request))
 
 
 def _affordable(
@@ -138,24 +184,18 @@ def _affordable(
 
 def _placed(verdict: Verdict) -> int:
     """How many pods would run; fewer than none where nothing is placed."""
-    if not isinstance(verdict.outcome, Placed) or verdict.workload.request is None:
+    if not isinstance(verdict.outcome, Placed):
         return -1
     option = verdict.option or Option(verdict.workload.request)
     return option.pods - verdict.outcome.wishes.left_out
 
 
-def _decided(solve: Callable[[Request], Outcome], cluster: Cluster, workload: Workload) -> Verdict:
-    assert workload.request is not None
-    topology = topology_of(cluster, workload)
+def _decided(solve: Callable[[Request], Outcome], cluster: Cluster, workload: PlaceableWorkload) -> Verdict:
+    topology = cluster.topology_of(workload.request)
     try:
-        return Verdict(workload, solve(workload.request), (), topology)
+        return Verdict(workload, solve(workload.request), topology)
     except InvalidError as error:
-        return Verdict(workload, None, error.problems, topology)
-
-
-def topology_of(cluster: Cluster, workload: Workload) -> Topology | None:
-    """The topology along which a workload is packed."""
-    return cluster.topology_of(workload.request) if workload.request is not None else None
+        return Verdict(workload, Failed(error.problems), topology)
 
 
 def _has_quota(workload: Workload, option: Option) -> bool:
@@ -171,7 +211,7 @@ def book(accounts: Accounts, workload: Workload) -> None:
     for option in workload.options[:1]:
         if _has_quota(workload, option):
             accounts.charge(option)
-    if workload.accounts and workload.request is not None:
+    if workload.accounts and isinstance(workload, PlaceableWorkload):
         accounts.charge(metered(workload))
 
 
@@ -188,7 +228,7 @@ def charge(accounts: Accounts, verdict: Verdict) -> None:
 def _afforded(engine: Engine, verdict: Verdict, accounts: Accounts) -> Verdict:
     """The verdict with as many pods as there is quota for."""
     workload, placed = verdict.workload, verdict.outcome
-    if not isinstance(placed, Placed) or workload.request is None:
+    if not isinstance(placed, Placed):
         return verdict
 
     def affordable(some: Sequence[Assignment]) -> bool:
@@ -201,5 +241,5 @@ def _afforded(engine: Engine, verdict: Verdict, accounts: Accounts) -> Verdict:
         # Where there is a choice of members, those that need the least of what is short may still do.
         taken = within(cheapest_first(workload.request, lacking[0].limiting), placed, affordable)
         if taken is None:
-            return replace(verdict, outcome=refused(cost, lacking, workload.accounts[0].level))
+            return replace(verdict, outcome=refused(cost, lacking, workload.accounts[0].scope))
     return replace(verdict, outcome=part_of(engine, workload.request, placed, taken))

@@ -15,7 +15,7 @@ from math import inf
 
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.quota import Account
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.scheduler.fairness import lane
 from closeknit.scheduler.metering import least_cost, metered
 
@@ -37,7 +37,7 @@ class Running:
         return max(now - self.since, 0.0) * self.pods
 
 
-def displaceable_from(workload: Workload, victim: Workload, since: float) -> float:
+def displaceable_from(workload: PlaceableWorkload, victim: Workload, since: float) -> float:
     """From when on a unit that runs since a time may be displaced for a workload; infinity for never.
 
     That is what the two of them say; quotas may say otherwise.
@@ -51,7 +51,7 @@ def displaceable_from(workload: Workload, victim: Workload, since: float) -> flo
     return since + _reclaim_after(_sides(workload, victim)[1])
 
 
-def may_displace(workload: Workload, victims: Sequence[Running], accounts: Accounts) -> bool:
+def may_displace(workload: PlaceableWorkload, victims: Sequence[Running], accounts: Accounts) -> bool:
     """Whether quotas allow a workload to displace all these units, each of which is displaceable."""
     by_queue: dict[tuple[str, ...], list[Running]] = {}
     sides: dict[tuple[str, ...], tuple[Account, Account]] = {}
@@ -81,7 +81,7 @@ def may_displace(workload: Workload, victims: Sequence[Running], accounts: Accou
 
 
 def _amount(running: Running, name: str) -> int:
-    if running.workload.request is None:
+    if not isinstance(running.workload, PlaceableWorkload):
         return 0
     return metered(running.workload).charges[0].resources.get(name, 0)
 

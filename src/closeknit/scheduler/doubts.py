@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
-from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.planning import AnyVerdict
 
 _PUT_OFF = 3
 """How often something is put off because more was heard of the unit since."""
@@ -18,7 +18,7 @@ _PUT_OFF = 3
 
 class _Doubt(NamedTuple):
     due: float
-    verdict: Verdict
+    verdict: AnyVerdict
     put_off: int = 0
 
 
@@ -37,7 +37,7 @@ class Doubts:
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def note(self, verdict: Verdict, now: float) -> None:
+    def note(self, verdict: AnyVerdict, now: float) -> None:
         """Something is wrong with a unit; that is told when what was first wrong with it would have been."""
         key = verdict.workload.object.key
         doubt = self._by_key.get(key) or _Doubt(now + self._patience, verdict)
@@ -47,7 +47,7 @@ class Doubts:
         """Nothing is wrong with a unit, or something else is told of it."""
         self._by_key.pop(key, None)
 
-    def due(self, now: float) -> Iterator[Verdict]:
+    def due(self, now: float) -> Iterator[AnyVerdict]:
         """What is to be told now. Who is judged anew in a moment may be right by then, and is put off."""
         while (first := next(iter(self._by_key.values()), None)) is not None and first.due <= now:
             key = first.verdict.workload.object.key

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from closeknit.hub.accounts import Accounts
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.scheduler.metering import next_cost
 
 Lane: TypeAlias = tuple[str, ...]
@@ -33,7 +33,7 @@ def lane(workload: Workload) -> Lane:
 
 def turn(workload: Workload, accounts: Accounts) -> Turn:
     """A key that is least for the workload whose queue is next."""
-    if not workload.accounts or workload.request is None:
+    if not workload.accounts or not isinstance(workload, PlaceableWorkload):
         return _EVERYBODY
     standing = accounts.standing(next_cost(workload))
     return (*standing, *_EVERYBODY)[:_DEEPEST]

@@ -13,7 +13,7 @@ from closeknit.dialects.family import Family
 from closeknit.dialects.ownership import Claim
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, Workload
 
 
 class HolderNames:
@@ -44,7 +44,7 @@ class HolderNames:
 
     def of_unit(self, unit: Workload) -> str:
         """Under which name a unit holds something, also where it is invalid and asks for nothing."""
-        return unit.request.name if unit.request is not None else self._of_object(unit)
+        return unit.request.name if isinstance(unit, PlaceableWorkload) else self._of_object(unit)
 
     def _of_object(self, unit: Workload) -> str:
         key = unit.object.key
@@ -54,9 +54,9 @@ class HolderNames:
 
     def told_apart(self, unit: Workload) -> Workload:
         """The unit with a request of the name that it has here."""
-        request = unit.request
-        if request is None:
+        if not isinstance(unit, PlaceableWorkload):
             return unit
+        request = unit.request
         if unit.dialect in self.apart:
             topology = request.topology and self.of_family(unit.dialect, request.topology)
             named = replace(request, name=self.of_family(unit.dialect, request.name), topology=topology)
@@ -85,7 +85,7 @@ def _pods(unit: Workload) -> Iterator[Key]:
     namespace = unit.object.namespace
     for running in unit.running:
         yield Key("", "Pod", namespace, running.name)
-    if unit.request is not None:
+    if isinstance(unit, PlaceableWorkload):
         for pods in unit.request.root.pod_sets():
             for name in pods.pods:
                 yield Key("", "Pod", namespace, name)

@@ -14,6 +14,7 @@ from closeknit.dialects.ownership import pods_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.capacity import LevelCapacity
 from closeknit.hub.keys import Key
+from closeknit.hub.resources import is_extended
 from closeknit.hub.workload import Workload
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.events import Recorder
@@ -31,8 +32,6 @@ from closeknit.scheduler.settings import Settings
 from closeknit.scheduler.snapshot import snapshot
 
 COMPONENT = "closeknit"
-_PLAIN = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
-"""Resources that every node has; what is scarce is told by itself, and these where nothing else is."""
 _FAREWELL = 5.0
 """Seconds for the last reports and events."""
 _STUCK = 60.0
@@ -217,7 +216,8 @@ class Instance:
         if self._scheduler is None:
             return ()
         engine = self._scheduler.state.engine
-        scarce = [name for name in engine.resources if name not in _PLAIN and "/" in name] or ["cpu"]
+        # Every node has CPU, so its capacity is reported only if there are no devices.
+        scarce = [name for name in engine.resources if is_extended(name)] or ["cpu"]
         return tuple(each for name in scarce for each in engine.capacity(name))
 
     def _reports(self) -> Mapping[str, int]:

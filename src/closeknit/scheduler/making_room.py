@@ -17,7 +17,7 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.quota import lacks_quota
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.scheduler.changes import NodeChanged
 from closeknit.scheduler.deciding import Verdict
 from closeknit.scheduler.displaceable import Running, displaceable_from
@@ -104,8 +104,7 @@ class MakingRoom:
 
     def failed(self, verdict: Verdict) -> None:
         """A unit did not fit, and may be helped."""
-        request = verdict.workload.request
-        if isinstance(verdict.outcome, Unplaceable) and request is not None and not satisfied(request.root):
+        if isinstance(verdict.outcome, Unplaceable) and not satisfied(verdict.workload.request.root):
             self._failed[verdict.workload.object.key] = verdict
             self._later.pop(verdict.workload.object.key, None)
 
@@ -131,7 +130,7 @@ class MakingRoom:
         self._places.drop(key)
         self.failed(plan.failed)
 
-    def kept_before(self, workload: Workload, state: State, now: float) -> list[Reservation]:
+    def kept_before(self, workload: PlaceableWorkload, state: State, now: float) -> list[Reservation]:
         """The places that a unit must leave free, since they are kept for others who go before it."""
         self._places.drop_lost(state.has_node)
         return self._places.before(workload, now)
@@ -195,14 +194,12 @@ class MakingRoom:
                 self._consider_at(verdict, now + PATIENCE)
                 left = [Leaving(held, now) for each in plan.victims for held in running[each.holder][1]]
                 assert isinstance(plan.verdict.outcome, Placed)
-                assert plan.verdict.workload.request is not None
                 self._places.keep(
                     verdict, place_of(plan.verdict.workload.request, plan.verdict.outcome, left, now)
                 )
                 return Plan(verdict, plan)
             self._consider_at(verdict, self._another_time(workload, units, now))
-        assert verdict.outcome is not None
-        if not self._reserving or lacks_quota(verdict.outcome):
+        if not self._reserving or (isinstance(verdict.outcome, Unplaceable) and lacks_quota(verdict.outcome)):
             self._places.drop(key)
         elif not self._places.may_reserve(workload, now):
             self._places.stand_behind(verdict)
@@ -211,20 +208,19 @@ class MakingRoom:
             self._places.reserve(verdict, self._soonest(state, workload, ends, kept, now), now)
         return None
 
-    def _may_displace_any(self, workload: Workload) -> bool:
+    def _may_displace_any(self, workload: PlaceableWorkload) -> bool:
         """Whether anybody runs who could be displaced for a unit at some time; most often nobody does."""
         return any(displaceable_from(workload, each.workload, 0.0) < inf for each in self._running.values())
 
     def _soonest(
         self,
         state: State,
-        workload: Workload,
+        workload: PlaceableWorkload,
         ends: Mapping[str, float],
         kept: Sequence[Reservation],
         now: float,
     ) -> Reservation | None:
         """The place that a unit can have soonest; None where it fits on no empty cluster."""
-        assert workload.request is not None
         leaving = [
             Leaving(held, ends.get(held.workload, inf))
             for held in state.engine.holdings()
@@ -236,7 +232,7 @@ class MakingRoom:
     def _awaited(self, key: Key) -> float:
         return self._awaiting[key][0] if key in self._awaiting else -inf
 
-    def _another_time(self, workload: Workload, running: Sequence[Running], now: float) -> float:
+    def _another_time(self, workload: PlaceableWorkload, running: Sequence[Running], now: float) -> float:
         """When others may be displaced for a unit though nothing happens to it; infinity for never."""
         times = [
             at for each in running if (at := displaceable_from(workload, each.workload, each.since)) < inf

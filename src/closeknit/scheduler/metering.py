@@ -10,14 +10,13 @@ from closeknit.hub.outcome import Assignment, Unplaceable
 from closeknit.hub.quota import Account, Charge, Option, refused
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.resources import Resources
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload
 from closeknit.scheduler.needs import satisfied
 
 
-def metered(workload: Workload, new: Iterable[Assignment] = ()) -> Option:
+def metered(workload: PlaceableWorkload, new: Iterable[Assignment] = ()) -> Option:
     """What is charged for the pods of a workload that run, and for these new ones."""
     request = workload.request
-    assert request is not None
     added: dict[str, int] = {}
     for each in new:
         added[each.pod_set] = added.get(each.pod_set, 0) + 1
@@ -29,7 +28,7 @@ def metered(workload: Workload, new: Iterable[Assignment] = ()) -> Option:
     return _cost(workload, request, total, pods)
 
 
-def lacking_for(accounts: Accounts, workload: Workload) -> Unplaceable | None:
+def lacking_for(accounts: Accounts, workload: PlaceableWorkload) -> Unplaceable | None:
     """What the accounts lack for the least that a workload can run with, if they lack anything.
 
     Where there is a choice of members, each resource is counted for the choice that needs the least
@@ -37,22 +36,20 @@ def lacking_for(accounts: Accounts, workload: Workload) -> Unplaceable | None:
     """
     cost = least_cost(workload)
     lacking = accounts.lacking(cost)
-    return refused(cost, lacking, workload.accounts[0].level) if lacking else None
+    return refused(cost, lacking, workload.accounts[0].scope) if lacking else None
 
 
-def least_cost(workload: Workload) -> Option:
+def least_cost(workload: PlaceableWorkload) -> Option:
     """The least that is charged for a workload once its minimum runs."""
     request = workload.request
-    assert request is not None
     names = {name for pods in request.root.pod_sets() for name in pods.resources}
     total = Resources({name: _least(request.root, name) for name in names})
     return _cost(workload, request, total, _least(request.root, None))
 
 
-def next_cost(workload: Workload) -> Option:
+def next_cost(workload: PlaceableWorkload) -> Option:
     """What is charged for a workload once it has got what it gets next: its minimum, or one more pod."""
     request = workload.request
-    assert request is not None
     growing = next((pods for pods in request.root.pod_sets() if pods.open), None)
     if growing is None or not satisfied(request.root):
         return least_cost(workload)
@@ -73,7 +70,7 @@ def counted(account: Account) -> frozenset[str]:
     return frozenset(account.around[-1].quota)
 
 
-def _cost(workload: Workload, request: Request, total: Resources, pods: int) -> Option:
+def _cost(workload: PlaceableWorkload, request: Request, total: Resources, pods: int) -> Option:
     """A charge of so much for so many pods."""
     charges = tuple(
         Charge(account, Resources({name: units for name, units in total.items() if name in counted(account)}))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import Any, TypeAlias
 
 import msgspec
@@ -32,8 +33,16 @@ from closeknit.hub.outcome import (
 )
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Request
+from closeknit.hub.shortfall import (
+    BehindStrictFifo,
+    NoDomain,
+    PodTooLarge,
+    QuotaExceeded,
+    QuotaScope,
+    ShortfallReason,
+)
 from closeknit.hub.topology import Topology
-from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.deciding import AnyVerdict, Failed
 from closeknit.scheduler.wording import known_as, rule_reaches
 
 Json: TypeAlias = dict[str, Any]
@@ -44,15 +53,14 @@ def text(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def outcomes(verdicts: Iterable[Verdict]) -> Json:
+def outcomes(verdicts: Iterable[AnyVerdict]) -> Json:
     """What became of the workloads, in the order in which they were decided."""
     return {"outcomes": [outcome(verdict) for verdict in verdicts]}
 
 
-def outcome(verdict: Verdict) -> Json:
+def outcome(verdict: AnyVerdict) -> Json:
     """What became of one workload."""
     name = verdict.workload.object
-    decided = verdict.outcome
     entry: Json = {
         "workload": plain(name),
         "dialect": verdict.workload.dialect,
@@ -64,8 +72,8 @@ def outcome(verdict: Verdict) -> Json:
     }
     if verdict.notes:
         entry["notes"] = [problem(each) for each in verdict.notes]
-    match decided:
-        case Placed():
+    match verdict.outcome:
+        case Placed() as decided:
             root = decided.groups[0].name if decided.groups else None
             entry["pods"] = [_pod(each) for each in decided.assignments]
             entry["groups"] = [_group(each, root) for each in decided.groups]
@@ -74,15 +82,17 @@ def outcome(verdict: Verdict) -> Json:
             if decided.rules:
                 entry["wishes"]["rules"] = decided.wishes.rules
                 entry["preferredRules"] = [_rule(each) for each in rule_reaches(decided)]
-        case Unplaceable() | Undecided():
+        case (Unplaceable() | Undecided()) as decided:
             entry["shortfalls"] = [shortfall(each, verdict.workload.request) for each in decided.shortfalls]
-        case None:
+        case Failed() | None:
             pass
     return entry
 
 
 def plain(value: object) -> Any:
-    """A value as JSON: its fields under their names in camel case, or each of its items."""
+    """A value as JSON: its fields under their names in camel case, its items, or the value of an enum."""
+    if isinstance(value, Enum):
+        return value.value
     if names := _fields(value):
         return {_camel(name): plain(getattr(value, name)) for name in names}
     return [plain(item) for item in value] if isinstance(value, tuple) else value
@@ -148,7 +158,26 @@ def _wishes(wishes: Wishes, topology: Topology | None) -> Json:
 
 def shortfall(short: Shortfall, request: Request | None) -> Json:
     """Why one group cannot be placed."""
-    return {**plain(short), "relaxations": [_relaxation(relaxed, request) for relaxed in short.relaxations]}
+    return {
+        "group": short.group,
+        "level": _level(short.reason),
+        "wanted": short.wanted,
+        "fits": short.fits,
+        "best": plain(short.best),
+        "excluded": plain(short.excluded),
+        "relaxations": [_relaxation(relaxed, request) for relaxed in short.relaxations],
+    }
+
+
+def _level(reason: ShortfallReason) -> str | None:
+    """The level that pods must share, or what they lack instead of one; scripts rely on these strings."""
+    match reason:
+        case NoDomain(level=level) | PodTooLarge(level=level):
+            return level
+        case QuotaExceeded(scope=scope):
+            return {QuotaScope.FLAVOR: "flavor's quota", QuotaScope.QUEUE: "queue's quota"}[scope]
+        case BehindStrictFifo():
+            return "queue's order"
 
 
 def _relaxation(relaxed: Relaxation, request: Request | None) -> Json:

@@ -12,8 +12,7 @@ from typing import Any
 
 from closeknit.hub.keys import Key
 from closeknit.hub.request import Group
-from closeknit.hub.sentences import kai as sentences
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.scheduler.deadlines import Deadlines
 from closeknit.scheduler.needs import satisfied
 
@@ -24,14 +23,13 @@ _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def partial_pods(workload: Workload) -> tuple[str, ...]:
-    """The running pods of all groups that run below their minimum, by name; none for a sound gang."""
+def running_pods_below_minimum(workload: Workload) -> tuple[str, ...]:
+    """The names of the running pods in groups below their minimum; empty for a complete gang."""
     if not workload.running:
         return ()
-    if workload.request is None:
-        # Too few pods exist, so all that run are part of something that is not whole.
-        missing = any(problem.code is sentences.PODS_MISSING for problem in workload.problems)
-        return tuple(pod.name for pod in workload.running) if missing else ()
+    if not isinstance(workload, PlaceableWorkload):
+        # Pods that must run with these do not exist, so all that run belong to a gang below its minimum.
+        return tuple(pod.name for pod in workload.running) if workload.missing_pods else ()
     groups = {name for top in _partial(workload.request.root) for name in _names(top)}
     return tuple(pod.name for pod in workload.running if pod.group in groups)
 
@@ -78,7 +76,7 @@ class Patience:
 
     def look(self, unit: Key, workload: Workload | None, grace: float | None, now: float) -> None:
         """Note what a unit is like now."""
-        if workload is None or not partial_pods(workload):
+        if workload is None or not running_pods_below_minimum(workload):
             self.deadlines.pop(unit, None)
             self._hasty.discard(unit)
         elif grace is None:

@@ -15,11 +15,19 @@ from typing import TYPE_CHECKING
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.copying import replace
-from closeknit.hub.outcome import Assignment, Placed
+from closeknit.hub.outcome import Assignment, Placed, Undecided, Unplaceable
 from closeknit.hub.quota import behind
 from closeknit.hub.request import PodSet
-from closeknit.hub.workload import ObjectName, Workload
-from closeknit.scheduler.deciding import Status, Verdict, book, charge, decide, topology_of
+from closeknit.hub.workload import ObjectName, PlaceableWorkload, Workload
+from closeknit.scheduler.deciding import (
+    AnyVerdict,
+    InvalidVerdict,
+    Status,
+    Verdict,
+    book,
+    charge,
+    decide,
+)
 from closeknit.scheduler.fairness import Turn, in_turn, turn
 from closeknit.scheduler.needs import share
 from closeknit.scheduler.portions import granted, minimum, part_of, step
@@ -27,7 +35,17 @@ from closeknit.scheduler.portions import granted, minimum, part_of, step
 if TYPE_CHECKING:
     from closeknit.engine import Engine
 
-__all__ = ["Status", "Verdict", "book", "decide", "least", "plan", "surplus"]
+__all__ = [
+    "AnyVerdict",
+    "InvalidVerdict",
+    "Status",
+    "Verdict",
+    "book",
+    "decide",
+    "least",
+    "plan",
+    "surplus",
+]
 
 
 def plan(
@@ -36,7 +54,7 @@ def plan(
     workloads: Iterable[Workload],
     *,
     until: Callable[[Workload], bool] | None = None,
-) -> Iterator[Verdict]:
+) -> Iterator[AnyVerdict]:
     """Decide the workloads in the order given, each seeing the earlier ones placed.
 
     Workloads that run already have their quota before all others. Ends after the first workload for
@@ -67,13 +85,13 @@ def plan(
 def least(engine: Engine, verdict: Verdict) -> Verdict:
     """The verdict with no more pods than must run at once; the engine is as it was decided on."""
     request, placed = verdict.workload.request, verdict.outcome
-    if request is None or not isinstance(placed, Placed) or not elastic(verdict.workload):
+    if not isinstance(placed, Placed) or not elastic(verdict.workload):
         return verdict
     return replace(verdict, outcome=part_of(engine, request, placed, minimum(request, placed)))
 
 
 def surplus(
-    engine: Engine, cluster: Cluster, workloads: Sequence[Workload], accounts: Accounts
+    engine: Engine, cluster: Cluster, workloads: Sequence[PlaceableWorkload], accounts: Accounts
 ) -> list[Verdict]:
     """Which further pods workloads get whose minimum runs, the least satisfied first; nothing is applied.
 
@@ -94,7 +112,7 @@ def surplus(
                 continue
             verdict = decide(engine, cluster, grown[i], books, explained=False)
             request, placed = grown[i].request, verdict.outcome
-            if request is None or not isinstance(placed, Placed):
+            if not isinstance(placed, Placed):
                 continue
             added = step(request, placed) if turns else placed.assignments
             if not added:
@@ -112,7 +130,7 @@ def elastic(workload: Workload) -> bool:
 
     A workload that is charged as a whole gets its pods in one decision.
     """
-    if workload.request is None or any(option.charges for option in workload.options):
+    if not isinstance(workload, PlaceableWorkload) or any(option.charges for option in workload.options):
         return False
     return any(
         member.least < (member.count if isinstance(member, PodSet) else len(member.members))
@@ -122,7 +140,7 @@ def elastic(workload: Workload) -> bool:
 
 def _settled(
     engine: Engine, cluster: Cluster, queue: Sequence[Workload], accounts: Accounts
-) -> list[tuple[Workload, Verdict, Verdict]]:
+) -> list[tuple[Workload, AnyVerdict, AnyVerdict]]:
     """Per workload, what it holds while the later ones are decided, and what becomes of it in the end."""
     with engine.fork():
         order, at_once = _in_order(engine, cluster, queue, accounts.copy(), lambda verdict: verdict)
@@ -132,12 +150,10 @@ def _settled(
     with engine.fork():
         books = accounts.copy()
         order, first = _in_order(engine, cluster, queue, books, lambda verdict: least(engine, verdict))
-        grown = [_grown(verdict) for verdict in first]
-        more = surplus(engine, cluster, [each for each in grown if each is not None], books)
-        rest = iter(more)
+        grown = {i: workload for i, verdict in enumerate(first) if (workload := _grown(verdict)) is not None}
+        more = dict(zip(grown, surplus(engine, cluster, list(grown.values()), books), strict=True))
         final = [
-            _joined(engine, verdict, next(rest)) if each is not None else verdict
-            for verdict, each in zip(first, grown, strict=True)
+            _joined(engine, verdict, more[i]) if i in more else verdict for i, verdict in enumerate(first)
         ]
     if _pods(final) == _pods(at_once):
         return settled
@@ -150,51 +166,54 @@ def _in_order(
     queue: Sequence[Workload],
     accounts: Accounts,
     part: Callable[[Verdict], Verdict],
-) -> tuple[list[Workload], list[Verdict]]:
+) -> tuple[list[Workload], list[AnyVerdict]]:
     """Who is served when, and what with."""
     order: list[Workload] = []
-    verdicts: list[Verdict] = []
+    verdicts: list[AnyVerdict] = []
     for workload, verdict in _one_by_one(engine, cluster, queue, accounts):
         order.append(workload)
-        verdicts.append(part(verdict))
+        verdicts.append(part(verdict) if isinstance(verdict, Verdict) else verdict)
         _apply(engine, accounts, verdicts[-1])
     return order, verdicts
 
 
 def _one_by_one(
     engine: Engine, cluster: Cluster, queue: Sequence[Workload], accounts: Accounts
-) -> Iterator[tuple[Workload, Verdict]]:
+) -> Iterator[tuple[Workload, AnyVerdict]]:
     """Each workload and what becomes of it; who takes one applies it before the next.
 
     Where the first of a strict queue cannot be served, those behind it wait.
     """
     halted: set[str] = set()
     for workload in in_turn(queue, accounts):
-        if workload.queue in halted and workload.request is not None and not workload.admitted:
-            yield workload, Verdict(workload, behind(workload.request))
+        if not isinstance(workload, PlaceableWorkload):
+            yield workload, InvalidVerdict(workload)
+            continue
+        if workload.queue in halted and not workload.admitted:
+            yield workload, Verdict(workload, behind(workload.request, workload.queue))
             continue
         verdict = decide(engine, cluster, workload, accounts)
-        if workload.strict and workload.request is not None and not isinstance(verdict.outcome, Placed):
+        if workload.strict and not isinstance(verdict.outcome, Placed):
             halted.add(workload.queue)
         yield workload, verdict
 
 
-def _contended(verdicts: Sequence[Verdict]) -> bool:
+def _contended(verdicts: Sequence[AnyVerdict]) -> bool:
     """Whether somebody got less than all while somebody got more than a minimum."""
     less = more = False
     for verdict in verdicts:
-        request, placed = verdict.workload.request, verdict.outcome
-        if isinstance(placed, Placed) and request is not None:
+        if isinstance(verdict.outcome, Placed):
+            request, placed = verdict.workload.request, verdict.outcome
             less = less or placed.wishes.left_out > 0
             more = more or (
                 elastic(verdict.workload) and len(minimum(request, placed)) < len(placed.assignments)
             )
         else:
-            less = less or placed is not None
+            less = less or isinstance(verdict.outcome, Unplaceable | Undecided)
     return less and more
 
 
-def _pods(verdicts: Sequence[Verdict]) -> dict[ObjectName, int]:
+def _pods(verdicts: Sequence[AnyVerdict]) -> dict[ObjectName, int]:
     return {
         verdict.workload.object: len(verdict.outcome.assignments)
         for verdict in verdicts
@@ -202,48 +221,46 @@ def _pods(verdicts: Sequence[Verdict]) -> dict[ObjectName, int]:
     }
 
 
-def _grown(verdict: Verdict) -> Workload | None:
+def _grown(verdict: AnyVerdict) -> PlaceableWorkload | None:
     """The workload once its minimum runs, if it may have more."""
-    request, placed = verdict.workload.request, verdict.outcome
-    if request is None or not isinstance(placed, Placed) or not elastic(verdict.workload):
+    if not isinstance(verdict.outcome, Placed) or not elastic(verdict.workload):
         return None
-    return replace(verdict.workload, request=granted(request, placed.assignments))
+    workload, placed = verdict.workload, verdict.outcome
+    return replace(workload, request=granted(workload.request, placed.assignments))
 
 
-def _joined(engine: Engine, first: Verdict, more: Verdict) -> Verdict:
-    """What a workload got in two portions."""
-    request, placed, added = first.workload.request, first.outcome, more.outcome
-    assert request is not None
-    assert isinstance(placed, Placed)
-    if not isinstance(added, Placed) or not added.assignments:
+def _joined(engine: Engine, first: AnyVerdict, more: Verdict) -> AnyVerdict:
+    """What a workload got in two portions; ``first`` is placed."""
+    added = more.outcome
+    if not isinstance(first.outcome, Placed) or not isinstance(added, Placed) or not added.assignments:
         return first
-    whole = engine.describe(request, (*placed.assignments, *added.assignments))
+    placed = first.outcome
+    whole = engine.describe(first.workload.request, (*placed.assignments, *added.assignments))
     return replace(first, outcome=replace(whole, statistics=placed.statistics))
 
 
-def _apply_rest(engine: Engine, first: Verdict, final: Verdict) -> None:
+def _apply_rest(engine: Engine, first: AnyVerdict, final: AnyVerdict) -> None:
     """Let a workload that holds its first portion hold the rest as well."""
-    request, placed = final.workload.request, final.outcome
-    if request is None or not isinstance(placed, Placed) or not isinstance(first.outcome, Placed):
+    if not isinstance(final.outcome, Placed) or not isinstance(first.outcome, Placed):
         return
     held = set(first.outcome.assignments)
-    rest = tuple(each for each in placed.assignments if each not in held)
-    engine.apply(request, replace(placed, assignments=rest))
+    rest = tuple(each for each in final.outcome.assignments if each not in held)
+    engine.apply(final.workload.request, replace(final.outcome, assignments=rest))
 
 
-def _apply(engine: Engine, accounts: Accounts, verdict: Verdict) -> None:
+def _apply(engine: Engine, accounts: Accounts, verdict: AnyVerdict) -> None:
     """Let a workload hold and pay what was decided."""
-    taken = verdict.workload.request
-    if taken is not None and isinstance(verdict.outcome, Placed):
-        engine.apply(taken, verdict.outcome)
+    if isinstance(verdict.outcome, Placed):
+        engine.apply(verdict.workload.request, verdict.outcome)
         charge(accounts, verdict)
 
 
-def _turn(workload: Workload, accounts: Accounts) -> tuple[Turn, float]:
-    satisfied = share(workload.request.root) if workload.request is not None else 1.0
-    return turn(workload, accounts), satisfied
+def _turn(workload: PlaceableWorkload, accounts: Accounts) -> tuple[Turn, float]:
+    return turn(workload, accounts), share(workload.request.root)
 
 
-def _verdict(engine: Engine, cluster: Cluster, workload: Workload, taken: Sequence[Assignment]) -> Verdict:
-    assert workload.request is not None
-    return Verdict(workload, engine.describe(workload.request, taken), (), topology_of(cluster, workload))
+def _verdict(
+    engine: Engine, cluster: Cluster, workload: PlaceableWorkload, taken: Sequence[Assignment]
+) -> Verdict:
+    placed = engine.describe(workload.request, taken)
+    return Verdict(workload, placed, cluster.topology_of(workload.request))

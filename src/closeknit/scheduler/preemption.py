@@ -18,7 +18,7 @@ from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Placed
 from closeknit.hub.topology import DomainPath
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload
 from closeknit.scheduler.deciding import Verdict, decide
 from closeknit.scheduler.displaceable import Running, displaceable_from, may_displace
 from closeknit.scheduler.reservation import Reservation, keeping
@@ -49,7 +49,7 @@ class Displacement:
 def displacement(
     engine: Engine,
     cluster: Cluster,
-    workload: Workload,
+    workload: PlaceableWorkload,
     running: Sequence[Running],
     *,
     accounts: Accounts,
@@ -82,7 +82,7 @@ def displacement(
 class _Search:
     engine: Engine
     cluster: Cluster
-    workload: Workload
+    workload: PlaceableWorkload
     accounts: Accounts
     now: float
     kept: Sequence[Reservation]
@@ -111,7 +111,6 @@ class _Search:
         A unit that is charged to an account of the workload is useful wherever it runs.
         """
         request = self.workload.request
-        assert request is not None
         sets = list(request.root.pod_sets())
         charged = {each.name for account in self.workload.accounts for each in account.around[:-1]}
         with self.engine.fork():
@@ -171,7 +170,6 @@ class _Search:
     def _neighbourhoods(self, victims: Sequence[Running]) -> Iterator[Sequence[Running]]:
         """Who is in one domain of the level that the workload requires, fewest first; last, everybody."""
         request = self.workload.request
-        assert request is not None
         topology = self.cluster.topology_of(request)
         level = topology.index(request.root.required) if topology and request.root.required else None
         if level is not None:

@@ -5,7 +5,7 @@ Time comes in as an argument, in seconds that never run backwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from heapq import heappop, heappush
@@ -60,7 +60,7 @@ class Subject:
     dismissed: bool = False
     """Whether nothing more is to be told, because the pod got a node or the object is gone."""
     backoff: Backoff | None = None
-    awaited: tuple[str, Callable[[], None]] | None = None
+    awaited: tuple[Hashable, Callable[[], None]] | None = None
     """A plan, and who waits for it to be written."""
 
 

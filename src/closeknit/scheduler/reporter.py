@@ -7,7 +7,7 @@ from typing import Protocol
 
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
-from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.planning import AnyVerdict, Verdict
 from closeknit.scheduler.preemption import Displacement
 
 
@@ -18,17 +18,17 @@ class Reporter(Protocol):
         """Every pod of a decision is bound."""
 
     def waiting(
-        self, verdict: Verdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
+        self, verdict: AnyVerdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
     ) -> None:
         """A unit found no room, or something is wrong with it.
 
         ``plan`` says who is displaced for it; ``stored`` is called as soon as the server has stored that.
         """
 
-    def released(self, workload: Workload, why: str) -> None:
+    def released(self, workload: Workload, running_pods: int) -> None:
         """The running part of a gang was made to go."""
 
-    def displaced(self, workload: Workload, by: Workload, why: str) -> None:
+    def displaced(self, workload: Workload, by: Workload) -> None:
         """A unit was made to go for another one."""
 
     def gone(self, key: Key) -> None:
@@ -62,7 +62,7 @@ class Silence:
 
     def waiting(
         self,
-        verdict: Verdict,  # noqa: ARG002
+        verdict: AnyVerdict,  # noqa: ARG002
         plan: Displacement | None = None,  # noqa: ARG002
         stored: Callable[[], None] | None = None,
     ) -> None:
@@ -70,10 +70,10 @@ class Silence:
         if stored is not None:
             stored()
 
-    def released(self, workload: Workload, why: str) -> None:
+    def released(self, workload: Workload, running_pods: int) -> None:
         """Pass over it."""
 
-    def displaced(self, workload: Workload, by: Workload, why: str) -> None:
+    def displaced(self, workload: Workload, by: Workload) -> None:
         """Pass over it."""
 
     def gone(self, key: Key) -> None:

@@ -25,8 +25,9 @@ from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
 from closeknit.scheduler import report_events, reports, wording
+from closeknit.scheduler.deciding import Failed
 from closeknit.scheduler.doubts import Doubts
-from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.planning import AnyVerdict, InvalidVerdict, Verdict
 from closeknit.scheduler.preemption import Displacement
 from closeknit.scheduler.report_queue import Pace, Rank, ReportQueue, Subject
 from closeknit.scheduler.report_writing import correct_pod, write_pod, write_unit
@@ -101,26 +102,26 @@ class Reporter:
         self._some.set()
 
     def waiting(
-        self, verdict: Verdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
+        self, verdict: AnyVerdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
     ) -> None:
         """A unit got no nodes, for lack of room or because of what is wrong with it.
 
         Where the server never takes the report with the plan, ``stored`` is not called.
         """
-        if verdict.outcome is not None:
+        if not isinstance(verdict.outcome, Failed | None):
             self._decided(verdict, plan, stored)
             return
         # What is wrong is often right a moment later, and takes long to put into words.
         self._doubts.note(verdict, self._clock.monotonic())
         self._some.set()
 
-    def released(self, workload: Workload, why: str) -> None:
+    def released(self, workload: Workload, running_pods: int) -> None:
         """A unit was let go, because it was bound in part and could not be completed."""
-        self._tell(workload, reports.released(why))
+        self._tell(workload, reports.released(running_pods))
 
-    def displaced(self, workload: Workload, by: Workload, why: str) -> None:
+    def displaced(self, workload: Workload, by: Workload) -> None:
         """A unit has to make room for another."""
-        self._tell(workload, reports.displaced(by, why))
+        self._tell(workload, reports.displaced(by))
 
     def gone(self, key: Key) -> None:
         """A unit (its ``object.key``) no longer exists; nothing more is told about it."""
@@ -153,7 +154,7 @@ class Reporter:
 
     def _decided(
         self,
-        verdict: Verdict,
+        verdict: AnyVerdict,
         plan: Displacement | None = None,
         stored: Callable[[], None] | None = None,
         *,
@@ -164,7 +165,7 @@ class Reporter:
         if stored is not None:
             unit.subject.awaited = told.plan, stored
             self._is_stored(unit.subject)
-        names = reports.waiting_pods(verdict) if workload.request is not None else self._pods(workload)
+        names = self._pods(workload) if isinstance(verdict, InvalidVerdict) else reports.waiting_pods(verdict)
         waiting = {Key("", "Pod", workload.object.namespace, name) for name in names}
         for key in unit.pods.keys() - waiting:
             subject = unit.pods.pop(key)

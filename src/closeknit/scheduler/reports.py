@@ -6,20 +6,19 @@ Two reports that are equal say the same, so that who writes them can tell whethe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
-from closeknit.hub import quota
 from closeknit.hub.copying import replace
-from closeknit.hub.outcome import Placed, Shortfall, Undecided, Unplaceable
+from closeknit.hub.outcome import GroupReach, Outcome, Placed, Shortfall, Undecided, Unplaceable
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Request
-from closeknit.hub.sentences import kai as sentences
-from closeknit.hub.workload import Workload
+from closeknit.hub.shortfall import BehindStrictFifo, NoDomain, PodTooLarge, QuotaExceeded
+from closeknit.hub.workload import IncompleteWorkload, Workload
 from closeknit.scheduler import outcome_json, wording
-from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.deciding import AnyVerdict, Failed, Verdict
 from closeknit.scheduler.preemption import Displacement
 
 Json: TypeAlias = dict[str, Any]
@@ -33,7 +32,6 @@ _HELPS = 2
 _EXCLUDED = 2
 _NAMES = 5
 _PROBLEMS = 8
-_AWAITING = (sentences.TOO_FEW_PODS, sentences.PODS_AWAITED, sentences.PODS_MISSING)
 
 
 class State(Enum):
@@ -51,9 +49,11 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One cause: a word that programs know, and sentences, of which the first says what is wrong."""
+    """One reason: a word that programs know, its cause as a value, and the text rendered from it."""
 
     reason: str
+    cause: Hashable
+    """The facts that ``brief`` states. Reasons with equal causes are no news, however ``message`` changes."""
     brief: str
     message: str
 
@@ -64,48 +64,68 @@ class Report:
 
     state: State
     brief: str
-    """What is the matter. Where this stays the same, the reason has not changed."""
+    """What is the matter."""
     message: str
     """The same with where, who and what would help, which changes with the cluster."""
     reasons: tuple[Reason, ...] = ()
     outcome: str = ""
     """What the annotation says."""
-    plan: str = ""
-    """Who is displaced for it; part of the message."""
+    plan: Hashable = None
+    """The facts of the preemption plan, None without one."""
+
+    @property
+    def cause(self) -> tuple[State, tuple[tuple[str, Hashable], ...]]:
+        """What is the matter, as a value."""
+        return self.state, tuple((reason.reason, reason.cause) for reason in self.reasons)
 
     def says_the_same(self, other: Report | None) -> bool:
         """Whether the reason is the same, however much the details differ."""
-        return other is not None and (self.state, self.brief) == (other.state, other.brief)
+        return other is not None and self.cause == other.cause
 
 
-def report(verdict: Verdict, plan: Displacement | None = None) -> Report:
+def report(verdict: AnyVerdict, plan: Displacement | None = None) -> Report:
     """What is told about a unit that was decided, and about who is displaced for it."""
     state, reasons = _told(verdict)
-    if verdict.kept_for:
+    if isinstance(verdict, Verdict) and verdict.kept_for:
         names = _listed([wording.printable(each) for each in verdict.kept_for])
         words = f"There is room, but it is kept for {names}, ahead in the queue and without room yet."
-        reasons = (Reason("PlaceKept", words, words), *reasons)
+        kept_for = (verdict.kept_for[:_NAMES], len(verdict.kept_for))
+        reasons = (Reason("PlaceKept", kept_for, words, words), *reasons)
     if plan is None:
         return _report(state, reasons, _outcome(verdict))
-    words = _planned(plan)
-    told = _report(state, (Reason("Displacing", words, words), *reasons), _outcome(verdict, plan))
-    return replace(told, plan=words)
+    words, victims = _planned(plan), tuple((victim.holder, victim.pods) for victim in plan.victims)
+    placement = _placement_cause(plan.verdict.outcome)
+    cause = (victims[:_NAMES], len(victims), placement)
+    told = _report(state, (Reason("Displacing", cause, words, words), *reasons), _outcome(verdict, plan))
+    return replace(told, plan=(victims, placement))
 
 
-def released(why: str) -> Report:
-    """What is told about a unit that was let go because it could not be completed."""
-    return _let_go(State.RELEASED, f"It was bound in part and could not be completed: {why}")
+def released(running_pods: int) -> Report:
+    """The report of a gang whose ``running_pods`` were evicted because it could not be completed."""
+    why = f"It was bound in part and could not be completed: {why_released(running_pods)}"
+    return _let_go(State.RELEASED, running_pods, why)
 
 
-def displaced(by: Workload, why: str) -> Report:
-    """What is told about a unit that makes room for another."""
-    return _let_go(State.DISPLACED, f"It makes room for {wording.title(by.object)}: {why}")
+def displaced(preemptor: Workload) -> Report:
+    """The report of a unit that was preempted for another."""
+    why = f"It makes room for {wording.title(preemptor.object)}: {why_displaced(preemptor)}"
+    return _let_go(State.DISPLACED, preemptor.object, why)
+
+
+def why_released(running_pods: int) -> str:
+    """Why the running pods of a gang are evicted, as logged."""
+    noun = "pod has" if running_pods == 1 else "pods have"
+    return f"Only {running_pods} {noun} a node, which is below the minimum."
+
+
+def why_displaced(preemptor: Workload) -> str:
+    """Why a unit is preempted, as logged."""
+    name = preemptor.object
+    return f"It is displaced so that {name.kind} {name.namespace}/{name.name} fits."
 
 
 def waiting_pods(verdict: Verdict) -> tuple[str, ...]:
     """The names of pods that exist and were given no node."""
-    if verdict.workload.request is None:
-        return ()
     given: set[str] = set()
     if isinstance(verdict.outcome, Placed):
         given = {each.pod for each in verdict.outcome.assignments}
@@ -129,28 +149,24 @@ def _report(state: State, reasons: tuple[Reason, ...], outcome: str) -> Report:
     return Report(state, bounded(brief), bounded(message), reasons, outcome)
 
 
-def _let_go(state: State, why: str) -> Report:
+def _let_go(state: State, facts: Hashable, why: str) -> Report:
     told = {"status": state.value.lower(), "why": bounded(why)}
-    return _report(state, (Reason(state.value, why, why),), _written(told))
+    return _report(state, (Reason(state.value, facts, why, why),), _written(told))
 
 
-def _told(verdict: Verdict) -> tuple[State, tuple[Reason, ...]]:
+def _told(verdict: AnyVerdict) -> tuple[State, tuple[Reason, ...]]:
     match verdict.outcome:
         case Placed() as placed:
             words = " ".join(_placement(placed))
-            return State.SCHEDULED, (Reason("Scheduled", words, words),)
+            return State.SCHEDULED, (Reason("Scheduled", _placement_cause(placed), words, words),)
         case (Unplaceable() | Undecided()) as outcome:
             return State.UNSCHEDULABLE, tuple(_shortfalls(outcome, verdict.workload.request))
-        case None:
+        case Failed() | None:
             words = _joined(verdict.problems)
-            awaiting = only_awaits_pods(verdict.problems)
-            state = State.NOT_READY if awaiting else State.UNSCHEDULABLE
-            return state, (Reason("NotReady" if awaiting else "Invalid", words, words),)
-
-
-def only_awaits_pods(problems: Iterable[Problem]) -> bool:
-    """Whether nothing is wrong with a unit but that pods which must run do not exist yet."""
-    return all(problem.code in _AWAITING for problem in problems)
+            cause = (verdict.problems[:_PROBLEMS], len(verdict.problems))
+            if isinstance(verdict.workload, IncompleteWorkload):
+                return State.NOT_READY, (Reason("NotReady", cause, words, words),)
+            return State.UNSCHEDULABLE, (Reason("Invalid", cause, words, words),)
 
 
 def _planned(plan: Displacement) -> str:
@@ -173,35 +189,83 @@ def _listed(names: Sequence[str]) -> str:
 def _placement(placed: Placed) -> Iterator[str]:
     """How large the placement is, and the domain of each group that asked for one, else of the whole."""
     yield f"{wording.size(placed)}."
-    asked = [group for group in placed.groups if group.required or group.preferred]
-    for group in asked or placed.groups[:1]:
+    for group in _reported_groups(placed):
         reach = wording.reach(group)
         whole = group.parent is None
         yield f"{_capital(reach)}." if whole else f"{wording.printable(group.name)}: {reach}."
 
 
-def _shortfalls(outcome: Unplaceable | Undecided, request: Request | None) -> Iterator[Reason]:
+def _reported_groups(placed: Placed) -> Sequence[GroupReach]:
+    """The groups that asked for a level; the whole if none did."""
+    return tuple(group for group in placed.groups if group.required or group.preferred) or placed.groups[:1]
+
+
+def _placement_cause(outcome: Outcome | Failed) -> Hashable:
+    """What ``_placement`` states, no more and no less; None without a placement.
+
+    An elastic gang that grows by one pod a second must not report each of them: the pods of a group are
+    compared only where the text counts them.
+    """
+    if not isinstance(outcome, Placed):
+        return None
+    pods = len(outcome.assignments)
+    running = max((group.pods for group in outcome.groups), default=0) if not pods else 0
+    nodes = len({assignment.node for assignment in outcome.assignments})
+    reaches = tuple(map(_reach_cause, _reported_groups(outcome)))
+    return pods, nodes, running, outcome.wishes.left_out, outcome.proven, reaches
+
+
+def _reach_cause(group: GroupReach) -> Hashable:
+    """What ``wording.reach`` states of a group, under its name unless it is the whole."""
+    name = None if group.parent is None else group.name
+    if group.level is None:
+        return name, group.pods
+    if not group.satisfied:
+        return name, group.level, group.domains[: wording.LISTED], len(group.domains)
+    return name, group.level, group.domains[0], group.required, group.preferred
+
+
+def _need_cause(short: Shortfall) -> Hashable:
+    """What ``wording.need`` states, no more and no less.
+
+    The capacity of the largest node is left out: an autoscaler that adds and removes nodes would make
+    the same report news again and again.
+    """
+    match short.reason:
+        case BehindStrictFifo():
+            return short.group
+        case QuotaExceeded():
+            return short.group, short.wanted, short.fits
+        case NoDomain(level=level) | PodTooLarge(level=level):
+            if short.fits >= short.wanted:
+                return short.group, level, short.wanted
+            at_least = any(fit.at_least for fit in short.best)
+            return short.group, level, short.wanted, short.fits, at_least
+
+
+def _shortfalls(outcome: Unplaceable | Undecided, request: Request) -> Iterator[Reason]:
     if isinstance(outcome, Undecided):
         words = "Whether there is a place was not found out within the search budget; it is tried again."
-        yield Reason("Undecided", words, words)
+        yield Reason("Undecided", None, words, words)
     for short in outcome.shortfalls[:_SHORTFALLS]:
-        name = "OverLimit" if short.level in quota.LEVELS else "PodSchedulingErrors"
-        yield Reason(name, wording.need(short), bounded(" ".join(_shortfall(short, request))))
+        name = "OverLimit" if isinstance(short.reason, QuotaExceeded) else "PodSchedulingErrors"
+        brief, message = wording.need(short), bounded(" ".join(_shortfall(short, request)))
+        yield Reason(name, _need_cause(short), brief, message)
     if len(outcome.shortfalls) > _SHORTFALLS:
-        more = wording.counted(len(outcome.shortfalls) - _SHORTFALLS, "more group") + " cannot be placed."
-        yield Reason("PodSchedulingErrors", more, more)
+        number = len(outcome.shortfalls) - _SHORTFALLS
+        more = wording.counted(number, "more group") + " cannot be placed."
+        yield Reason("PodSchedulingErrors", number, more, more)
     if not outcome.shortfalls and isinstance(outcome, Unplaceable):
         words = "There is no place for it in the cluster as it is."
-        yield Reason("PodSchedulingErrors", words, words)
+        yield Reason("PodSchedulingErrors", None, words, words)
 
 
-def _shortfall(short: Shortfall, request: Request | None) -> Iterator[str]:
+def _shortfall(short: Shortfall, request: Request) -> Iterator[str]:
     """What is missing, where it is nearest and who holds it there, and the smallest change that helps."""
     yield wording.need(short)
     yield from (_capital(wording.domain_fit(fit)) for fit in short.best[:1])
     yield from (wording.exclusion(each) for each in short.excluded[:_EXCLUDED])
-    if request is not None:
-        yield from (wording.relaxation(each, request) for each in short.relaxations[:_HELPS])
+    yield from (wording.relaxation(each, request) for each in short.relaxations[:_HELPS])
 
 
 def _capital(sentence: str) -> str:
@@ -215,14 +279,14 @@ def _joined(problems: Sequence[Problem]) -> str:
     return " ".join([*texts, f"{rest} more."] if rest > 0 else texts)
 
 
-def _outcome(verdict: Verdict, plan: Displacement | None = None) -> str:
+def _outcome(verdict: AnyVerdict, plan: Displacement | None = None) -> str:
     """The outcome as JSON, as ``plan -o json`` has it, without what the object and its pods say themselves.
 
     Where it would be too long, the last entries of its lists are left out, and ``truncated`` says so.
     """
     told = outcome_json.outcome(verdict)
     kept = {key: value for key, value in told.items() if key not in ("workload", "dialect", "pods")}
-    if verdict.kept_for:
+    if isinstance(verdict, Verdict) and verdict.kept_for:
         kept["placeKeptFor"] = list(verdict.kept_for)
     if plan is not None:
         displaced = [{"workload": each.holder, "pods": each.pods} for each in plan.victims]

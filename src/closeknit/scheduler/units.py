@@ -15,9 +15,8 @@ from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
-from closeknit.hub.sentences import kai as counting
 from closeknit.hub.sentences import scheduler as sentences
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import InvalidWorkload, PlaceableWorkload, UnplaceableWorkload, Workload
 from closeknit.scheduler.holder_names import HolderNames
 
 POSTPONED = 10
@@ -120,9 +119,8 @@ class Units:
         self._lacking.pop((family, key), None)
         if made or self._store.get(key) is not None:
             self._made[family, key] = made
-        if missing := _missing(made):
-            there = len(self._store.found(CLAIM, Claim(key, family.name)))
-            self._lacking[family, key] = there + missing, POSTPONED
+        if len(made) == 1 and not isinstance(made[0], PlaceableWorkload):
+            self._note_missing_pods(family, key, made[0])
         if before == made:
             return
         for gone in before:
@@ -134,6 +132,16 @@ class Units:
         for pod in self._names.renew(before, made):
             self._renamed(pod)
 
+    def _note_missing_pods(self, family: Family, key: Key, unit: UnplaceableWorkload) -> None:
+        """Remember how many pods a unit must have before it is worth compiling again.
+
+        Not for one of which pods run already, nor for that of a Job or the like, which has a maker: its pods
+        are claimed by other objects, so they are not counted here.
+        """
+        if unit.missing_pods and not unit.running and unit.maker is None:
+            existing = len(self._store.found(CLAIM, Claim(key, family.name)))
+            self._lacking[family, key] = existing + unit.missing_pods, POSTPONED
+
     def _compiled(self, family: Family, key: Key) -> tuple[Workload, ...]:
         entry = self._store.get(key)
         if entry is None:
@@ -141,28 +149,11 @@ class Units:
         if isinstance(entry, Unreadable):
             if entry.shape not in self._always:
                 return ()
-            return (Workload(entry.object, family.name, None, entry.problems, maker=key),)
+            return (InvalidWorkload(entry.object, family.name, entry.problems, maker=key),)
         try:
             made = self._view.derive(place_object, family, key)
             return tuple(map(self._names.told_apart, made))
         except Exception as error:  # noqa: BLE001 (one object that breaks a rule of ours must not stop the others)
             self._broken[family, key] = None
             problem = sentences.NOT_UNDERSTOOD.at((), kind=key.kind, error=f"{type(error).__name__}: {error}")
-            return (Workload(entry.object, family.name, None, (problem,), maker=key),)
-
-
-def _missing(made: Sequence[Workload]) -> int:
-    """How many pods a unit lacks at least of which nothing runs yet; 0 where that is not what is wrong.
-
-    Pods of a Job or the like are claimed by other objects, and so are not counted here.
-    """
-    if len(made) != 1 or not made[0].problems or made[0].running or made[0].maker is not None:
-        return 0
-    counts = [
-        fact
-        for problem in made[0].problems
-        if problem.code is counting.PODS_MISSING
-        for name, fact in problem.facts
-        if name == "missing"
-    ]
-    return min((each for each in counts if isinstance(each, int)), default=0)
+            return (InvalidWorkload(entry.object, family.name, (problem,), maker=key),)

@@ -28,7 +28,7 @@ from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.neighbours import Apart
 from closeknit.hub.outcome import Outcome
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.kube.backoff import Backoff
 from closeknit.scheduler.changes import (
     Change,
@@ -39,6 +39,7 @@ from closeknit.scheduler.changes import (
     QuotaChanged,
     TopologiesChanged,
 )
+from closeknit.scheduler.deciding import Failed
 from closeknit.scheduler.fairness import Lane, lane, turn
 from closeknit.scheduler.needs import likeness, satisfied, share
 from closeknit.scheduler.wakers import Wakers
@@ -51,10 +52,9 @@ Order: TypeAlias = tuple[bool, float, bool, int, bool, str, str, str]
 
 def order(workload: Workload) -> Order:
     """A key that sorts units into the order in which they are decided."""
-    request = workload.request
-    if request is None or not satisfied(request.root):
+    if not isinstance(workload, PlaceableWorkload) or not satisfied(workload.request.root):
         return (False, 0.0, *queue_order(workload))
-    return (True, share(request.root), *queue_order(workload))
+    return (True, share(workload.request.root), *queue_order(workload))
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +73,7 @@ class Alike:
 
 @dataclass(slots=True, eq=False)
 class _Unit:
-    workload: Workload
+    workload: PlaceableWorkload
     order: Order
     alike: Alike
     fresh: bool = True
@@ -110,15 +110,15 @@ class WaitingQueue:
     def __len__(self) -> int:
         return len(self._units)
 
-    def __iter__(self) -> Iterator[Workload]:
+    def __iter__(self) -> Iterator[PlaceableWorkload]:
         return (unit.workload for unit in self._units.values())
 
-    def get(self, key: Key) -> Workload | None:
+    def get(self, key: Key) -> PlaceableWorkload | None:
         """A unit that waits."""
         unit = self._units.get(key)
         return unit.workload if unit is not None else None
 
-    def put(self, workload: Workload, *, by_labels: bool = False) -> None:
+    def put(self, workload: PlaceableWorkload, *, by_labels: bool = False) -> None:
         """Let a unit wait, to be tried at once; put again it takes the place of the unit it was.
 
         One that has not changed keeps its place and its sleep, unless it was taken. Units whose pods differ
@@ -148,10 +148,10 @@ class WaitingQueue:
             unit.alike.backoff.reset()
             self._offer_first(unit.alike)
 
-    def failed(self, key: Key, outcome: Outcome | None, now: float) -> None:
+    def failed(self, key: Key, outcome: Outcome | Failed, now: float) -> None:
         """Let a unit sleep until something can help it: it was tried, and this is what was found.
 
-        None stands for a request that made no sense on this cluster. Harmless where it does not wait.
+        Harmless where it does not wait.
         """
         unit = self._units.get(key)
         if unit is None:
@@ -202,7 +202,7 @@ class WaitingQueue:
                 heappush(self._due, (alike.not_before, self._entries, alike))
         return len(woken)
 
-    def take(self, now: float, accounts: Accounts | None = None) -> Workload | None:
+    def take(self, now: float, accounts: Accounts | None = None) -> PlaceableWorkload | None:
         """The next unit to decide; None where nobody can be helped now.
 
         Between units of several queues, the accounts say whose turn it is.
@@ -229,14 +229,12 @@ class WaitingQueue:
 
     # ---- inside ----
 
-    def _alike_to(self, workload: Workload, *, by_labels: bool) -> Alike:
+    def _alike_to(self, workload: PlaceableWorkload, *, by_labels: bool) -> Alike:
         """Those who ask for the same as a unit."""
-        mark: object = workload.object.key
-        if workload.request is not None:
-            request = workload.request
-            look = partial(likeness, by_labels=by_labels)
-            costs = tuple((look(way.request.root), way.charges, way.spare) for way in workload.options)
-            mark = (request.topology, look(request.root), costs, workload.accounts)
+        request = workload.request
+        look = partial(likeness, by_labels=by_labels)
+        costs = tuple((look(way.request.root), way.charges, way.spare) for way in workload.options)
+        mark = (request.topology, look(request.root), costs, workload.accounts)
         if mark not in self._alike:
             self._alike[mark] = Alike(mark, Backoff(self._random, self._first_wait, self._longest_wait))
         return self._alike[mark]

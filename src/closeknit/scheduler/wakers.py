@@ -10,7 +10,8 @@ from closeknit.hub.neighbours import binding
 from closeknit.hub.outcome import Outcome, Undecided
 from closeknit.hub.quota import lacks_quota
 from closeknit.hub.request import Request
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload
+from closeknit.scheduler.deciding import Failed
 from closeknit.scheduler.needs import Need, Shape, needs, needs_others, shape_of
 
 if TYPE_CHECKING:
@@ -24,16 +25,13 @@ _Place: TypeAlias = tuple[Shape, str | None, str | None]
 class _Hope(Enum):
     """What can help a unit that failed, apart from a change of its own objects."""
 
-    ITSELF = "nothing else"
     QUOTA = "quota"
     ROOM = "room or quota"
     ANYTHING = "any change"
 
 
-def _hope(workload: Workload, outcome: Outcome | None) -> _Hope:
-    if workload.request is None:
-        return _Hope.ITSELF
-    if outcome is None or isinstance(outcome, Undecided):
+def _hope(workload: PlaceableWorkload, outcome: Outcome | Failed) -> _Hope:
+    if isinstance(outcome, Failed | Undecided):
         return _Hope.ANYTHING
     if lacks_quota(outcome):
         return _Hope.QUOTA
@@ -61,21 +59,18 @@ class Wakers(Generic[Sleeper]):
         self.looked_at = 0
         """How many needs have been compared with a node one by one."""
 
-    def note(self, sleeper: Sleeper, workload: Workload, outcome: Outcome | None) -> None:
-        """Note what can help somebody who asks for what this workload asks for, given what became of it.
-
-        None stands for a request that made no sense on the cluster.
-        """
+    def note(self, sleeper: Sleeper, workload: PlaceableWorkload, outcome: Outcome | Failed) -> None:
+        """Note what can help somebody who asks for what this workload asks for, given what became of it."""
         hope = _hope(workload, outcome)
         if self._hopes.get(sleeper) is hope:
             return
         self.drop(sleeper)
         self._hopes[sleeper] = hope
-        if workload.request is not None and hope is _Hope.ROOM:
+        if hope is _Hope.ROOM:
             self._enter_room(sleeper, workload.request)
         if hope is _Hope.ANYTHING:
             self._enter(sleeper, self._anything, None, sleeper, None)
-            if workload.request is not None and needs_others(workload.request):
+            if needs_others(workload.request):
                 self._enter(sleeper, self._company, None, sleeper, None)
         charged = (charge.account for option in workload.options for charge in option.charges)
         for account in (*charged, *workload.accounts):
@@ -135,5 +130,5 @@ class Wakers(Generic[Sleeper]):
             yield from self._accounts.get(account, ())
 
     def everybody(self) -> Iterator[Sleeper]:
-        """All who sleep because of what the cluster is, and not because of what they ask for."""
-        return (sleeper for sleeper, hope in self._hopes.items() if hope is not _Hope.ITSELF)
+        """All who sleep."""
+        return iter(self._hopes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from closeknit.dialects import group_of
-from closeknit.hub import quantities, quota
+from closeknit.hub import quantities
 from closeknit.hub.drawing import HOSTNAME
 from closeknit.hub.neighbours import Apart, Near, PodRule, Spread
 from closeknit.hub.outcome import (
@@ -19,6 +19,7 @@ from closeknit.hub.outcome import (
     Departure,
     DomainFit,
     Exclusion,
+    ExclusionReason,
     GroupReach,
     Holder,
     LevelChange,
@@ -28,6 +29,7 @@ from closeknit.hub.outcome import (
     Shortfall,
 )
 from closeknit.hub.request import Group, Request
+from closeknit.hub.shortfall import BehindStrictFifo, NoDomain, PodTooLarge, QuotaExceeded
 from closeknit.hub.topology import DomainPath, Topology
 from closeknit.hub.workload import ObjectName
 from closeknit.scheduler.planning import Status
@@ -40,12 +42,21 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def first_line(text: str) -> str:
+    """The text up to its first line break."""
+    return text.partition("\n")[0]
+
+
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun in the right form: 1 pod, 2 pods."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
-def listed(words: Sequence[str], limit: int = 6) -> str:
+LISTED = 6
+"""How many names a message lists before it counts the rest."""
+
+
+def listed(words: Sequence[str], limit: int = LISTED) -> str:
     """Words joined by commas, cut where they would flood the line."""
     if len(words) <= limit:
         return ", ".join(words)
@@ -113,15 +124,16 @@ def need(shortfall: Shortfall) -> str:
     """What a group needed and how close the cluster comes."""
     group = printable(shortfall.group)
     wanted = counted(shortfall.wanted, "pod")
-    if shortfall.level in quota.LEVELS:
-        left = f"there is quota for {shortfall.fits}" if shortfall.fits else "there is none left"
-        return f"{group} needs quota for {wanted}; {left}."
-    if shortfall.level == quota.ORDER:
-        return f"{group} waits behind another of its queue, which nobody may pass (StrictFIFO)."
-    if shortfall.level is None:
-        asked, best = f"{group} needs room for {wanted}", "the cluster has"
-    else:
-        asked, best = f"{group} needs room for {wanted} in one {printable(shortfall.level)}", "the best has"
+    asked, best = f"{group} needs room for {wanted}", "the cluster has"
+    match shortfall.reason:
+        case QuotaExceeded():
+            left = f"there is quota for {shortfall.fits}" if shortfall.fits else "there is none left"
+            return f"{group} needs quota for {wanted}; {left}."
+        case BehindStrictFifo():
+            return f"{group} waits behind another of its queue, which nobody may pass (StrictFIFO)."
+        case NoDomain(level=level) | PodTooLarge(level=level):
+            if level is not None:
+                asked, best = f"{asked} in one {printable(level)}", "the best has"
     if shortfall.fits >= shortfall.wanted:
         return f"{asked}. There is room by number, but not with everything that its parts ask for."
     more = any(fit.at_least for fit in shortfall.best)
@@ -170,31 +182,40 @@ def runner_up(fit: DomainFit) -> str:
 
 
 _EXCLUSIONS = {
-    "unlabelled": ("lacks the label {}", "lack the label {}"),
-    "unschedulable": ("is cordoned", "are cordoned"),
-    "not ready": ("is not ready", "are not ready"),
-    "selector": ("does not match the node selector {}", "do not match the node selector {}"),
-    "affinity": ("does not match the node affinity {}", "do not match the node affinity {}"),
-    "taint": ("has the taint {}, which is not tolerated", "have the taint {}, which is not tolerated"),
-    "resource": ("has too little {} free for one pod", "have too little {} free for one pod"),
-    "port": ("has host port {} in use", "have host port {} in use"),
-    "no label": (
+    ExclusionReason.UNLABELLED: ("lacks the label {}", "lack the label {}"),
+    ExclusionReason.UNSCHEDULABLE: ("is cordoned", "are cordoned"),
+    ExclusionReason.NOT_READY: ("is not ready", "are not ready"),
+    ExclusionReason.NODE_SELECTOR: (
+        "does not match the node selector {}",
+        "do not match the node selector {}",
+    ),
+    ExclusionReason.NODE_AFFINITY: (
+        "does not match the node affinity {}",
+        "do not match the node affinity {}",
+    ),
+    ExclusionReason.TAINT: (
+        "has the taint {}, which is not tolerated",
+        "have the taint {}, which is not tolerated",
+    ),
+    ExclusionReason.RESOURCE: ("has too little {} free for one pod", "have too little {} free for one pod"),
+    ExclusionReason.PORT: ("has host port {} in use", "have host port {} in use"),
+    ExclusionReason.TOPOLOGY_KEY: (
         "does not count by {}, which a rule about other pods names",
         "do not count by {}, which a rule about other pods names",
     ),
-    "apart": (
+    ExclusionReason.ANTI_AFFINITY: (
         "lies in a domain of {} with pods that these must not meet",
         "lie in domains of {} with pods that these must not meet",
     ),
-    "kept away": (
+    ExclusionReason.EXISTING_ANTI_AFFINITY: (
         "lies in a domain of {} with pods that keep these away",
         "lie in domains of {} with pods that keep these away",
     ),
-    "company": (
+    ExclusionReason.POD_AFFINITY: (
         "lies in a domain of {} without the pods that these must be near",
         "lie in domains of {} without the pods that these must be near",
     ),
-    "spread": (
+    ExclusionReason.SPREAD: (
         "lies in a domain of {} that has too many such pods already",
         "lie in domains of {} that have too many such pods already",
     ),
@@ -205,8 +226,6 @@ def exclusion(excluded: Exclusion) -> str:
     """Why some nodes cannot take a single pod."""
     nodes = counted(excluded.nodes, "node")
     detail = printable(excluded.detail)
-    if excluded.reason not in _EXCLUSIONS:
-        return f"{nodes}: {printable(excluded.reason)} {detail}".rstrip() + "."
     one, many = _EXCLUSIONS[excluded.reason]
     words = (one if excluded.nodes == 1 else many).format(detail)
     return f"{nodes} {words.rstrip()}."

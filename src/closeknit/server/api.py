@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from closeknit.dialects import group_of
 from closeknit.hub.nearest import nearest
 from closeknit.hub.request import Group, PodSet
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.server.documents import (
     DomainCapacity,
     Explanation,
@@ -141,7 +141,7 @@ class Api:
         unit = self._unit(asked)
         groups: list[GroupRow] = []
         pods: list[PodRow] = []
-        for member, parent in unit.request.root.walk() if unit.request is not None else ():
+        for member, parent in unit.request.root.walk() if isinstance(unit, PlaceableWorkload) else ():
             if isinstance(member, Group):
                 groups.append(_group(member, parent))
             else:

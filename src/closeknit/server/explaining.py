@@ -16,10 +16,11 @@ from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Placed, Undecided, Unplaceable
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.scheduler import outcome_json, wording
 from closeknit.scheduler.cluster_state import ClusterState
-from closeknit.scheduler.planning import Verdict, book, decide, plan
+from closeknit.scheduler.deciding import AnyVerdict, Failed, InvalidVerdict
+from closeknit.scheduler.planning import book, decide, plan
 from closeknit.server.documents import Explanation, PlanDocument, ProblemRow
 
 MANIFEST, CLUSTER = "the manifest", "the cluster"
@@ -28,6 +29,8 @@ _BEST = 5
 
 def explain(state: ClusterState, workload: Workload) -> Explanation:
     """What would become of a unit now."""
+    if not isinstance(workload, PlaceableWorkload):
+        return explanation(InvalidVerdict(workload))
     accounts = Accounts()
     for each in state.units.values():
         book(accounts, each)
@@ -77,14 +80,13 @@ def _context(entries: Iterable[Entry]) -> Iterator[Entry]:
             yield entry
 
 
-def explanation(verdict: Verdict) -> Explanation:
+def explanation(verdict: AnyVerdict) -> Explanation:
     """A verdict as it is sent."""
     return Explanation(outcome=outcome_json.outcome(verdict), sentences=list(sentences(verdict)))
 
 
-def sentences(verdict: Verdict) -> Iterator[str]:
+def sentences(verdict: AnyVerdict) -> Iterator[str]:
     """The same for people, most important first."""
-    request = verdict.workload.request
     match verdict.outcome:
         case Placed() as placed:
             yield f"{wording.size(placed)}."
@@ -98,7 +100,7 @@ def sentences(verdict: Verdict) -> Iterator[str]:
                 yield wording.need(short)
                 yield from (wording.domain_fit(fit) for fit in short.best[:_BEST])
                 yield from map(wording.exclusion, short.excluded)
-                if request is not None:
-                    yield from (wording.relaxation(each, request) for each in short.relaxations)
-        case None:
+                request = verdict.workload.request
+                yield from (wording.relaxation(each, request) for each in short.relaxations)
+        case Failed() | None:
             yield from (wording.printable(str(each)) for each in verdict.problems)

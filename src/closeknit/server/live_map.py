@@ -11,10 +11,9 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.topology import Topology
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import IncompleteWorkload, PlaceableWorkload, Workload
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
 from closeknit.scheduler.promised_places import ADMITTED
-from closeknit.scheduler.reports import only_awaits_pods
 from closeknit.server.announced import Announced
 from closeknit.server.documents import (
     Holdings,
@@ -143,13 +142,12 @@ class LiveMap:
             whose, _, own = name.rpartition("/")
             kind, _, namespace = whose.rpartition(" ")
             return WorkloadRow(id=number, name=own, namespace=namespace, kind=kind, foreign=True, pods=pods)
-        request = unit.request
-        still_open = sum(each.open for each in request.root.pod_sets()) if request is not None else 0
-        if unit.problems or request is None:
-            awaits = bool(unit.problems) and only_awaits_pods(unit.problems)
-            state = "incomplete" if awaits else "invalid"
-        else:
+        still_open = 0
+        if isinstance(unit, PlaceableWorkload):
+            still_open = sum(pod_set.open for pod_set in unit.request.root.pod_sets())
             state = "pending" if still_open else "running"
+        else:
+            state = "incomplete" if isinstance(unit, IncompleteWorkload) else "invalid"
         return WorkloadRow(
             id=number,
             name=unit.object.name,
@@ -280,9 +278,7 @@ class LiveMap:
         found = [
             unit
             for unit in self._units.values()
-            if unit.request is not None
-            and not unit.problems
-            and any(pods.open for pods in unit.request.root.pod_sets())
+            if isinstance(unit, PlaceableWorkload) and any(pods.open for pods in unit.request.root.pod_sets())
         ]
         return sorted(found, key=queue_order)
 

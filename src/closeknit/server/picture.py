@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from closeknit.hub.natural_order import NaturalKeys
 from closeknit.hub.nodes import Node
+from closeknit.hub.resources import is_extended
 from closeknit.hub.topology import DomainPath, Topology
 from closeknit.server.documents import Domains, Level, Nodes
-
-_ORDINARY = ("cpu", "memory", "ephemeral-storage", "pods")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,6 @@ def shown_resource(nodes: Iterable[Node]) -> str:
     offering: dict[str, int] = {}
     for node in nodes:
         for name in node.allocatable:
-            if name not in _ORDINARY and "/" in name:
+            if is_extended(name):
                 offering[name] = offering.get(name, 0) + 1
     return max(sorted(offering), key=offering.__getitem__, default="cpu")

@@ -12,9 +12,8 @@ from closeknit.simulator.history import History
 from closeknit.simulator.measures import Figures, measured, window
 from closeknit.simulator.policies import OURS, POLICIES
 from closeknit.simulator.replay import Replay
-from closeknit.simulator.scenario import Scenario, Site
+from closeknit.simulator.scenario import ORIGINAL_SITE, Scenario, Site, SiteVariant
 
-AS_IT_IS = "as it is"
 Told = Callable[[str, int], None]
 """Hears of which run how many gangs have ended."""
 
@@ -24,28 +23,30 @@ def compared(
 ) -> list[Figures]:
     """Figures of every policy; with ``merge_racks`` also on racks of which so many neighbours are one."""
     found: list[Figures] = []
-    for site, variant in variants(scenario, merge_racks):
-        histories = [_replayed(variant, policy, partial(told, run_name(policy, site))) for policy in policies]
-        until = window(variant, histories)
+    for variant, changed in variants(scenario, merge_racks):
+        histories = [
+            _replayed(changed, policy, partial(told, run_name(policy, variant))) for policy in policies
+        ]
+        until = window(changed, histories)
         found.extend(
-            measured(variant, history, policy, site, until)
+            measured(changed, history, policy, variant, until)
             for policy, history in zip(policies, histories, strict=True)
         )
     return found
 
 
-def run_name(policy: str, site: str) -> str:
+def run_name(policy: str, variant: SiteVariant) -> str:
     """What a run is called beside others."""
-    return policy if site == AS_IT_IS else f"{policy}, {site}"
+    return policy if variant.is_original else f"{policy}, {variant.name}"
 
 
-def variants(scenario: Scenario, merge_racks: int) -> Iterator[tuple[str, Scenario]]:
+def variants(scenario: Scenario, merge_racks: int) -> Iterator[tuple[SiteVariant, Scenario]]:
     """The scenario as it is, and where that is asked for with merged racks."""
-    yield AS_IT_IS, scenario
+    yield ORIGINAL_SITE, scenario
     if merge_racks > 1:
         word = scenario.site.word(scenario.site.rack)
         yield (
-            f"{merge_racks} {word}s as one",
+            SiteVariant(f"{merge_racks} {word}s as one"),
             replace(scenario, site=with_merged_racks(scenario.site, merge_racks)),
         )
 

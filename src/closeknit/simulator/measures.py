@@ -11,7 +11,7 @@ import numpy as np
 
 from closeknit.simulator.history import History, Stay
 from closeknit.simulator.room import Level, Placement, Room
-from closeknit.simulator.scenario import Scenario
+from closeknit.simulator.scenario import Scenario, SiteVariant
 
 SAMPLES = 200
 """How many moments of a replay are looked at."""
@@ -73,8 +73,7 @@ class Figures:
     """All that is told of one replay."""
 
     policy: str
-    site: str
-    """Which topology: ``as it is``, or a change of it."""
+    variant: SiteVariant
     gangs: tuple[GangFigures, ...]
     samples: tuple[Sample, ...]
     waits: tuple[Waits, ...]
@@ -89,13 +88,15 @@ def window(scenario: Scenario, histories: Sequence[History]) -> float:
     return max(last, min(starts, default=0.0))
 
 
-def measured(scenario: Scenario, history: History, policy: str, site: str, until: float) -> Figures:
+def measured(
+    scenario: Scenario, history: History, policy: str, variant: SiteVariant, until: float
+) -> Figures:
     """The figures of one replay, compared until a moment that is the same for all."""
     room = Room(scenario.site)
     gangs = tuple(_gangs(scenario, history, room))
     samples = tuple(_samples(scenario, history, room, until))
     waits = tuple(_waits_by_size(scenario, gangs))
-    return Figures(policy, site, gangs, samples, waits, _summary(scenario, history, gangs, samples, until))
+    return Figures(policy, variant, gangs, samples, waits, _summary(scenario, history, gangs, samples, until))
 
 
 # ---------------------------------------------------------------------------------------------- gangs

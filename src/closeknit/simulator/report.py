@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 
-from closeknit.simulator.comparing import AS_IT_IS, run_name
+from closeknit.simulator.comparing import run_name
 from closeknit.simulator.measures import Figures, Sample
 from closeknit.simulator.plots import Axis, Series, bars, legend, lines
 from closeknit.simulator.policies import ABOUT, OURS
@@ -48,26 +49,40 @@ def number(value: float) -> str:
     return f"{value:,.0f}"
 
 
-_ROWS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
-    ("Gangs that ran", "ran", number),
-    ("Gangs that never ran", "never_ran", number),
-    ("Gangs started again", "restarts", number),
-    ("Nodes that failed", "node_failures", number),
-    ("Mean wait", "wait_mean", span),
-    ("Median wait", "wait_median", span),
-    ("90 of 100 wait at most", "wait_p90", span),
-    ("99 of 100 wait at most", "wait_p99", span),
-    ("Last gang ended after", "ended", span),
-    ("Devices in use", "utilisation", percent),
-    ("Fragmentation", "fragmentation", "{:.2f}".format),
-    ("Largest gang that fits into one {rack}, devices", "largest_in_rack", number),
-    ("Largest gang that fits into one {block}, devices", "largest_in_block", number),
-    ("Gangs of several pods whole in one {rack}", "whole_in_rack", percent),
-    ("Gangs of several pods whole in one {block}", "whole_in_block", percent),
-    ("Preferences met", "preferences_met", percent),
-    ("Required levels broken, gangs", "requirements_broken", number),
-    ("Traffic that leaves its {rack}, as a ring", "traffic_leaving_racks_ring", percent),
-    ("Traffic that leaves its {rack}, all to all", "traffic_leaving_racks_all_to_all", percent),
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A figure of the table."""
+
+    title: str
+    key: str
+    """Of the summary."""
+    written: Callable[[float], str]
+    of_blocks: bool = False
+    """Whether the figure is about blocks, which not every site has."""
+    skip_zeros: bool = False
+    """Whether the row is omitted if the figure is zero in every run."""
+
+
+_ROWS = (
+    _Row("Gangs that ran", "ran", number),
+    _Row("Gangs that never ran", "never_ran", number, skip_zeros=True),
+    _Row("Gangs started again", "restarts", number, skip_zeros=True),
+    _Row("Nodes that failed", "node_failures", number, skip_zeros=True),
+    _Row("Mean wait", "wait_mean", span),
+    _Row("Median wait", "wait_median", span),
+    _Row("90 of 100 wait at most", "wait_p90", span),
+    _Row("99 of 100 wait at most", "wait_p99", span),
+    _Row("Last gang ended after", "ended", span),
+    _Row("Devices in use", "utilisation", percent),
+    _Row("Fragmentation", "fragmentation", "{:.2f}".format),
+    _Row("Largest gang that fits into one {rack}, devices", "largest_in_rack", number),
+    _Row("Largest gang that fits into one {block}, devices", "largest_in_block", number, of_blocks=True),
+    _Row("Gangs of several pods whole in one {rack}", "whole_in_rack", percent),
+    _Row("Gangs of several pods whole in one {block}", "whole_in_block", percent, of_blocks=True),
+    _Row("Preferences met", "preferences_met", percent),
+    _Row("Required levels broken, gangs", "requirements_broken", number, skip_zeros=True),
+    _Row("Traffic that leaves its {rack}, as a ring", "traffic_leaving_racks_ring", percent),
+    _Row("Traffic that leaves its {rack}, all to all", "traffic_leaving_racks_all_to_all", percent),
 )
 
 
@@ -75,18 +90,18 @@ def table_rows(scenario: Scenario, found: Sequence[Figures]) -> Iterator[tuple[s
     """The figures side by side, one row a figure; rows that say nothing anywhere are left out."""
     site = scenario.site
     words = {"rack": site.word(site.rack), "block": site.word(site.block)}
-    for title, key, written in _ROWS:
-        values = [each.summary[key] for each in found]
-        if key in ("never_ran", "restarts", "node_failures", "requirements_broken") and not any(values):
+    for row in _ROWS:
+        values = [figures.summary[row.key] for figures in found]
+        if (row.skip_zeros and not any(values)) or (row.of_blocks and site.block is None):
             continue
-        if ("{block}" in title and site.block is None) or all(value is None for value in values):
-            continue
-        yield title.format(**words), ["-" if value is None else written(value) for value in values]
+        if any(value is not None for value in values):
+            cells = ["-" if value is None else row.written(value) for value in values]
+            yield row.title.format(**words), cells
 
 
 def page(scenario: Scenario, found: Sequence[Figures]) -> str:
     """The report."""
-    names = [run_name(each.policy, each.site) for each in found]
+    names = [run_name(each.policy, each.variant) for each in found]
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
     body = "".join(
         f'<tr><th scope="row">{escape(title)}</th>'
@@ -122,7 +137,7 @@ def _plots(scenario: Scenario, found: Sequence[Figures], names: Sequence[str]) -
 
     def series(values: Callable[[Figures], Sequence[tuple[float, float]]]) -> list[Series]:
         return [
-            Series(name, policies.index(each.policy) % 6, each.site != AS_IT_IS, values(each))
+            Series(name, policies.index(each.policy) % 6, not each.variant.is_original, values(each))
             for each, name in zip(found, names, strict=True)
         ]
 

@@ -117,6 +117,18 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class SiteVariant:
+    """The topology of a run: that of the scenario, or a changed one that policies are compared on as well."""
+
+    name: str
+    """Of the topology in reports."""
+    is_original: bool = False
+
+
+ORIGINAL_SITE = SiteVariant("as it is", is_original=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Faults:
     """Nodes that fail by chance: each so often a day, and each for so many seconds."""
 

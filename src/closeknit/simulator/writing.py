@@ -20,7 +20,7 @@ def as_json(scenario: Scenario, found: Sequence[Figures]) -> str:
     runs = [
         {
             "policy": each.policy,
-            "topology": each.site,
+            "topology": each.variant.name,
             "summary": each.summary,
             "waits": [asdict(waits) for waits in each.waits],
             "samples": [asdict(sample) for sample in each.samples],
@@ -50,7 +50,7 @@ def workloads_csv(scenario: Scenario, found: Sequence[Figures]) -> str:
                 (
                     *(
                         each.policy,
-                        each.site,
+                        each.variant.name,
                         one.name,
                         site.devices_of(ask),
                         ask.pods,
@@ -79,7 +79,7 @@ def samples_csv(found: Sequence[Figures]) -> str:
     )
     rows: list[Sequence[Any]] = [header]
     for each in found:
-        rows.extend((each.policy, each.site, *asdict(sample).values()) for sample in each.samples)
+        rows.extend((each.policy, each.variant.name, *asdict(sample).values()) for sample in each.samples)
     return _csv(rows)
 
 

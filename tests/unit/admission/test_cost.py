@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from types import ModuleType
 
@@ -65,7 +66,7 @@ def test_of_thousands_of_problems_the_first_are_told_and_the_rest_is_counted(cas
     assert MOST_PROBLEMS < len(found.problems) < 1_000
     assert len(causes) == MOST_PROBLEMS + 1
     rest = len(found.problems) - MOST_PROBLEMS
-    assert causes[-1]["message"] == f"Problems that are not listed: {rest}."
+    assert re.findall(r"\d+", causes[-1]["message"]) == [str(rest)]
     assert len(answer) < 64_000
 
 

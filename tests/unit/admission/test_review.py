@@ -16,6 +16,9 @@ from closeknit.dialects.store.view import View
 from closeknit.dialects.text.documents import Document
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import kai, wire
+from tests.kit.problems import finding, findings, line
 
 Json = dict[str, Any]
 OPERATOR = "system:serviceaccount:closeknit-system:closeknit"
@@ -81,7 +84,12 @@ def test_what_was_wrong_before_is_told_and_does_not_keep_an_object_from_being_ch
 
     assert found.allowed
     assert found.warnings == (
-        'spec.topologyConstraint.topology: Topology "racks" is not there. None is given; add it, or name none.',
+        line(
+            kai.TOPOLOGY_NOT_THERE,
+            "spec.topologyConstraint.topology",
+            topology="racks",
+            allowed=OneOf.among("racks", []),
+        ),
     )
 
 
@@ -124,11 +132,10 @@ def test_a_new_object_is_new_though_the_server_has_given_it_a_uid(uid: str) -> N
     created = answer("kai", request(parent), view_of())
     changed = answer("kai", request(parent, parent), view_of())
 
-    assert [str(each) for each in created.problems] == [
-        'spec.subGroups[0].minMember: "a" has subgroups, and so no pods of its own. Use minSubGroup.'
-    ]
+    where = "spec.subGroups[0].minMember"
+    assert findings(created.problems) == [finding(kai.PARENT_COUNTS_PODS, where, name="a")]
     assert changed.allowed
-    assert "KAI passes over its minMember" in changed.warnings[0]
+    assert changed.warnings[0] == line(kai.PARENT_COUNTED_PODS, where, name="a")
 
 
 @pytest.mark.parametrize(
@@ -170,8 +177,14 @@ def test_null_is_read_as_nothing() -> None:
 def test_an_object_that_cannot_be_read_is_refused_with_its_fields() -> None:
     found = answer("kai", request(GROUP.replace("minMember: 1", "minMember: many")), view_of(TOPOLOGY))
 
-    assert [str(each) for each in found.problems] == [
-        'spec.minMember: Found "many", a string, where a whole number is expected.'
+    assert findings(found.problems) == [
+        finding(
+            wire.WRONG_TYPE,
+            "spec.minMember",
+            found='"many", a string,',
+            expected="a whole number",
+            remedy="",
+        )
     ]
 
 

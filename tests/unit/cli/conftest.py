@@ -8,16 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.serving import Serving, serving
-from tests.unit.cli.running import DRAWING, TOPOLOGY, Run
+from tests.unit.cli.running import write_cluster
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> str:
     """A directory with the drawn cluster as manifests."""
-    (tmp_path / "cluster.txt").write_text(DRAWING)
-    nodes = Run("nodes", "--drawing", str(tmp_path / "cluster.txt"), "--prefix", "")
-    (tmp_path / "nodes.yaml").write_text(TOPOLOGY + nodes.out)
-    return str(tmp_path)
+    return write_cluster(tmp_path)
 
 
 @pytest.fixture

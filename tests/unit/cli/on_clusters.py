@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,12 @@ from typing import Any
 
 import yaml
 
+from closeknit.cli import live
+from closeknit.cli.clusters import AskedCluster
+from closeknit.cli.loading import working
+from closeknit.dialects import KINDS
+from closeknit.kube.port import Page
+from closeknit.kube.resources import NODES, PODS, Resource
 from tests.serving import Serving, serving
 from tests.unit.cli.running import DRAWING, TOPOLOGY, Run, pod_group
 
@@ -50,3 +57,33 @@ def pods_of(group: str, number: int, *, gpus: int = 8) -> list[dict[str, Any]]:
 def group(name: str, members: int, required: str | None = None, **more: Any) -> dict[str, Any]:
     made: dict[str, Any] = yaml.safe_load(pod_group(name, members, required, **more).removeprefix("---\n"))
     return made
+
+
+NODES_AND_PODS = [kind for kind in KINDS if kind.kind in ("Node", "Pod")]
+"""The kinds that a cluster that refuses serves."""
+
+
+class Refusing:
+    """A cluster that serves nodes and pods, and does with each list what it is told."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+        self.asked: list[tuple[str, str, int]] = []
+
+    async def resources(self) -> tuple[Resource, ...]:
+        return (PODS, NODES, Resource("kai.scheduler", "v9", "topologies", "Topology", namespaced=False))
+
+    async def list(self, resource: Resource, selection: Any, *, limit: int = 0, token: str = "") -> Page[Any]:
+        self.asked.append((resource.plural, selection.namespace, limit))
+        answer = self.answers.get(resource.plural, [])
+        if callable(answer):
+            answer = answer(selection.namespace, limit, token)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, Page) else Page(answer, "1")
+
+
+def snapshot(api: Refusing, kinds: Any = KINDS) -> live.Snapshot:
+    cluster = AskedCluster(api, "the cluster (context c)", "team")  # type: ignore[arg-type]
+    with working("", big=False) as progress:
+        return asyncio.run(live.read_cluster(cluster, progress, kinds))

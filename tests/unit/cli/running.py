@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,29 @@ data: {mode: fast}
 def on(served: Serving, *arguments: str, stdin: str = "") -> Run:
     """A run on the cluster that is served."""
     return Run(*arguments, "--kubeconfig", str(served.kubeconfig), stdin=stdin)
+
+
+def write_cluster(directory: Path) -> str:
+    """Write the drawn cluster as manifests into a directory, and return its name."""
+    (directory / "cluster.txt").write_text(DRAWING)
+    nodes = Run("nodes", "--drawing", str(directory / "cluster.txt"), "--prefix", "")
+    (directory / "nodes.yaml").write_text(TOPOLOGY + nodes.out)
+    return str(directory)
+
+
+def numbers(text: str) -> list[int]:
+    """The whole numbers in a text for people, whatever words are around them."""
+    return [int(number) for number in re.findall(r"\b\d+\b", text)]
+
+
+def domains(tree: str) -> list[tuple[int, str, list[int]]]:
+    """The lines of a tree of domains below its heading: how far indented, which domains, and the numbers.
+
+    The numbers are how many equal domains share the line, if several do, how many nodes one has, unless it is a node,
+    and what of its resources is used and offered.
+    """
+    lines = [words.partition(": ") for words in tree.splitlines()[1:]]
+    return [(len(name) - len(name.lstrip()), name.strip(), numbers(load)) for name, _, load in lines]
 
 
 def plain(run: Run) -> tuple[int, str, str]:

@@ -7,12 +7,21 @@ from pathlib import Path
 import pytest
 import yaml
 
+from closeknit.hub.problems import Code
+from closeknit.hub.sentences import cli, kube
 from closeknit.kube.port import ApplyPatch
 from closeknit.kube.resources import CONFIG_MAPS
+from tests.kit.problems import line, text
 from tests.serving import Serving
 from tests.unit.cli.running import CONFIG, POD, Run, on, plain
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def unserved(where: str, kind: str, version: str, remedy: str) -> str:
+    """The line about an object of a kind that the cluster does not serve."""
+    facts = {"cluster": "The cluster (context closeknit)", "kind": kind, "version": version}
+    return line(cli.UNSERVED_VERSION, f"{where}: apiVersion", **facts, remedy=remedy)
 
 
 class TestApply:
@@ -90,27 +99,37 @@ class TestApply:
         run = on(served, "apply", "-f", str(file))
 
         assert (run.status, run.out) == (2, "configmap/settings created\n")
-        told = [line.removeprefix(f"{file}:") for line in run.err.splitlines()]
-        here = "The cluster (context closeknit)"
-        assert [line for line in told if line.startswith("1:Pod web: spec.containers[0].")][1:]
-        assert told[-6:] == [
-            f"3:Pool p: apiVersion: {here} does not serve Pool of osmo.closeknit.dev/v1alpha1."
-            " Install it first: closeknit crds --family osmo | closeknit apply -f -",
-            f"4:Topology t: apiVersion: {here} does not serve Topology of kai.scheduler/v7."
-            " It serves kai.scheduler/v1, kai.scheduler/v1alpha1; write that instead.",
-            f"5:Widget w: apiVersion: {here} does not serve Widget of example.com/v1."
-            " Install the definition of the kind first, or correct apiVersion and kind.",
-            f"6:Pdo w: apiVersion: {here} does not serve Pdo of v1. Did you mean Pod?",
-            "7:metadata.name: The object has no name. Write one, as a string; generateName is not enough.",
-            '8:Pod web: metadata.namespace: There is no namespace "taem". Create it first, or write another one'
-            " here; -n counts only where an object names none.",
+        lines = [problem.removeprefix(f"{file}:") for problem in run.err.splitlines()]
+        assert [problem for problem in lines if problem.startswith("1:Pod web: spec.containers[0].")][1:]
+        assert lines[-6:] == [
+            unserved(
+                "3:Pool p",
+                "Pool",
+                "osmo.closeknit.dev/v1alpha1",
+                "Install it first: closeknit crds --family osmo | closeknit apply -f -",
+            ),
+            unserved(
+                "4:Topology t",
+                "Topology",
+                "kai.scheduler/v7",
+                "It serves kai.scheduler/v1, kai.scheduler/v1alpha1; write that instead.",
+            ),
+            unserved(
+                "5:Widget w",
+                "Widget",
+                "example.com/v1",
+                "Install the definition of the kind first, or correct apiVersion and kind.",
+            ),
+            unserved("6:Pdo w", "Pdo", "v1", "Did you mean Pod?"),
+            line(kube.UNNAMED_OBJECT, "7:metadata.name"),
+            line(cli.NO_NAMESPACE_OF_OBJECT, "8:Pod web: metadata.namespace", namespace="taem"),
         ]
 
     def test_a_namespace_of_the_command_line_that_is_not_there(self, served: Serving) -> None:
         run = on(served, "apply", "-n", "taem", "-f", "-", stdin=CONFIG)
 
-        told = '<stdin>:1:ConfigMap settings: There is no namespace "taem".'
-        assert plain(run) == (2, "", f"{told} Create it first, or name another one with -n.\n")
+        missing = line(cli.NO_SUCH_NAMESPACE, "<stdin>:1:ConfigMap settings", namespace="taem")
+        assert plain(run) == (2, "", f"{missing}\n")
 
     def test_fields_of_others_are_taken_over_only_when_told(self, served: Serving) -> None:
         body = yaml.safe_load(CONFIG.replace("fast", "slow"))
@@ -121,28 +140,27 @@ class TestApply:
         refused = on(served, "apply", "-f", "-", stdin=CONFIG)
         forced = on(served, "apply", "--force-conflicts", "-f", "-", stdin=CONFIG)
 
-        assert refused.status == 2
-        assert refused.err.startswith("<stdin>:1:ConfigMap settings: Apply failed with 1 conflict: ")
-        assert refused.err.endswith(" Take those fields out, or take them over with --force-conflicts.\n")
+        # The message of the API server is passed on, in the words of Kubernetes.
+        conflict = 'Apply failed with 1 conflict: conflict with "other": .data.mode.'
+        expected = line(cli.FIELDS_OF_OTHERS, "<stdin>:1:ConfigMap settings", message=conflict)
+        assert plain(refused) == (2, "", f"{expected}\n")
         assert plain(forced) == (0, "configmap/settings configured\n", "")
 
     @pytest.mark.parametrize(
-        ("text", "message"),
+        ("manifest", "where", "code"),
         [
-            pytest.param("a: [", "<stdin>:1:line", id="no YAML"),
-            pytest.param("- 1", "<stdin>:1: This is no Kubernetes object: it has no kind.", id="no mapping"),
-            pytest.param(
-                "kind: Pod", "<stdin>:1: This is no Kubernetes object: it has no apiVersion.", id="untyped"
-            ),
+            pytest.param("a: [", "<stdin>:1:line", None, id="no YAML"),
+            pytest.param("- 1", "<stdin>:1: ", cli.NO_KUBERNETES_OBJECT, id="no mapping"),
+            pytest.param("kind: Pod", "<stdin>:1: ", cli.NO_API_VERSION, id="untyped"),
         ],
     )
     def test_what_is_no_object_is_refused_before_anything_is_sent(
-        self, served: Serving, text: str, message: str
+        self, served: Serving, manifest: str, where: str, code: Code | None
     ) -> None:
-        run = on(served, "apply", "-f", "-", stdin=f"{text}\n")
+        run = on(served, "apply", "-f", "-", stdin=f"{manifest}\n")
 
         assert (run.status, run.out) == (2, "")
-        assert run.err.startswith(message)
+        assert run.err.startswith(where + (text(code) if code is not None else ""))
 
     def test_what_was_printed_can_be_applied(self, served: Serving) -> None:
         on(served, "apply", "-f", "-", stdin=f"{POD}---{CONFIG}")

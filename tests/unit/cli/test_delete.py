@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from closeknit.hub.problems import Code
+from closeknit.hub.sentences import cli
+from tests.kit.problems import line, text
 from tests.serving import Serving
 from tests.unit.cli.running import CONFIG, POD, Run, on, plain
+
+REMEDY = " closeknit get {} -A lists those that are there."
+"""What is proposed where no object has a similar name; the placeholder is the plural of the kind."""
 
 
 def eventually(read: Callable[[], str], wanted: str) -> str:
@@ -30,12 +36,15 @@ class TestDelete:
 
         run = on(served, "delete", "cm", "settings", "settinsg")
 
-        assert plain(run) == (
-            2,
-            'configmap "settings" deleted\n',
-            'NAME: There is no ConfigMap "settinsg" in namespace default. closeknit get configmaps -A lists'
-            " those that are there.\n",
+        missing = line(
+            cli.NO_SUCH_OBJECT,
+            "NAME",
+            kind="ConfigMap",
+            name="settinsg",
+            place="namespace default",
+            remedy=REMEDY.format("configmaps"),
         )
+        assert plain(run) == (2, 'configmap "settings" deleted\n', f"{missing}\n")
 
     def test_by_file(self, served: Serving, tmp_path: Path) -> None:
         file = tmp_path / "f.yaml"
@@ -47,8 +56,13 @@ class TestDelete:
 
         assert plain(first) == (0, 'configmap "settings" deleted\npod "web" deleted\n', "")
         assert again.status == 2
-        assert again.err.splitlines()[1].startswith(
-            f'{file}:2:Pod web: metadata.name: There is no Pod "web" in namespace default.'
+        assert again.err.splitlines()[1] == line(
+            cli.NO_SUCH_OBJECT,
+            f"{file}:2:Pod web: metadata.name",
+            kind="Pod",
+            name="web",
+            place="namespace default",
+            remedy=REMEDY.format("pods"),
         )
 
     @pytest.mark.parametrize(("cascade", "left"), [("background", ""), ("orphan", "pod/web\n")])
@@ -72,21 +86,19 @@ class TestDelete:
 
         run = on(served, "delete", "cm", "settings", "--wait", "--timeout", "1")
 
-        assert plain(run) == (
-            1,
-            "",
-            "ConfigMap settings: It is still there after 1 s, held by example.com/hold. Its controller or node"
-            " has not let it go yet.\n",
+        waited = line(
+            cli.STILL_THERE, "ConfigMap settings", seconds=1, finalizers=", held by example.com/hold"
         )
+        assert plain(run) == (1, "", f"{waited}\n")
 
     @pytest.mark.parametrize(
-        ("arguments", "message"),
+        ("arguments", "code"),
         [
-            ((), "Nothing is named to delete. Name a KIND and a NAME, or files with -f.\n"),
-            (("pod",), "Nothing is named to delete. Name a KIND and a NAME, or files with -f.\n"),
-            (("pod", "a", "-f", "x"), "Both a kind and files are named. Give one of them.\n"),
+            ((), cli.NOTHING_TO_DELETE),
+            (("pod",), cli.NOTHING_TO_DELETE),
+            (("pod", "a", "-f", "x"), cli.KIND_AND_FILES),
         ],
         ids=["nothing", "a kind without a name", "a kind and files"],
     )
-    def test_wrong_usage(self, arguments: tuple[str, ...], message: str) -> None:
-        assert plain(Run("delete", *arguments)) == (2, "", message)
+    def test_wrong_usage(self, arguments: tuple[str, ...], code: Code) -> None:
+        assert plain(Run("delete", *arguments)) == (2, "", f"{text(code)}\n")

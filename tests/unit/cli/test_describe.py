@@ -7,7 +7,9 @@ import re
 from datetime import UTC, datetime
 
 from closeknit.cli.describe import described
+from closeknit.hub.sentences import cli
 from closeknit.kube.resources import CORE_EVENTS
+from tests.kit.problems import line
 from tests.serving import Serving
 from tests.unit.cli.running import POD, on, plain
 
@@ -48,11 +50,15 @@ class TestDescribe:
 
         run = on(served, "describe", "pod", "wbe")
 
-        assert plain(run) == (
-            2,
-            "",
-            'NAME: There is no Pod "wbe" in namespace default. Did you mean "web"?\n',
+        missing = line(
+            cli.NO_SUCH_OBJECT,
+            "NAME",
+            kind="Pod",
+            name="wbe",
+            place="namespace default",
+            remedy=' Did you mean "web"?',
         )
+        assert plain(run) == (2, "", f"{missing}\n")
 
     def test_secrets_are_not_shown_and_nothing_drives_the_terminal(self) -> None:
         secret = {

@@ -3,79 +3,111 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import cli
+from tests.kit.problems import line
 from tests.unit.cli.running import TOPOLOGY, Run, outcomes, pod_group
+
+
+def explained(cluster: str, name: str, stdin: str) -> tuple[Run, dict[str, Any]]:
+    """The explanation of a workload for people, and as JSON, which end alike."""
+    arguments = ("explain", "-f", cluster, "-f", "-", name)
+    run, in_json = Run(*arguments, stdin=stdin), Run(*arguments, "-o", "json", stdin=stdin)
+    (entry,) = outcomes(in_json)
+    assert in_json.status == run.status
+    return run, entry
 
 
 @pytest.mark.requirement("A49")
 def test_explain_a_placed_workload(cluster: str) -> None:
-    run = Run("explain", "-f", cluster, "-f", "-", "a", stdin=pod_group("a", 2, "rack") + pod_group("0", 1))
+    run, entry = explained(cluster, "a", pod_group("a", 2, "rack") + pod_group("0", 1))
 
     assert run.status == 0
-    assert run.out == (
-        "PodGroup default/a: placed, 2 pods on 2 nodes\n"
-        "  Before it in the queue, 1 of 1 placed: PodGroup default/0.\n"
-        "  Where its groups are\n"
-        "    all pods in one rack: b1/r2 (required)\n"
-        "    x3: 1 pod (a-0)\n"
-        "    x4: 1 pod (a-1)\n"
-        "  What they could choose from\n"
-        "    default/a: of 3 rack only b1/r2 has room for it, where 2 pods would fit.\n"
-        "  How good that is\n"
-        "    No pod is left out.\n"
-        "    It uses 1 of block, 1 of rack, 2 nodes.\n"
-        "    No placement does better on these points.\n"
-    )
+    assert entry["status"] == "placed"
+    assert {pod["name"]: pod["node"] for pod in entry["pods"]} == {"a-0": "x3", "a-1": "x4"}
+    (group,) = entry["groups"]
+    assert (group["required"], group["level"], group["domains"]) == ("rack", "rack", [["b1", "r2"]])
+    assert entry["choices"] == [
+        {
+            "group": "default/a",
+            "level": "rack",
+            "inside": [],
+            "domain": ["b1", "r2"],
+            "room": 2,
+            "fitting": 1,
+            "of": 3,
+            "runnersUp": [],
+        }
+    ]
+    wishes = entry["wishes"]
+    assert (entry["proven"], wishes["leftOut"], wishes["nodes"]) == (True, 0, 2)
+    assert [domain["used"] for domain in wishes["domains"]] == [1, 1, 2]
+    # The text names all of it, and the workload that was placed before.
+    for name in ("PodGroup default/a", "PodGroup default/0", "b1/r2", "x3", "a-0", "x4", "a-1"):
+        assert name in run.out
 
 
 def test_explain_a_workload_that_cannot_be_placed(cluster: str) -> None:
-    run = Run("explain", "-f", cluster, "-f", "-", "default/a", stdin=pod_group("a", 3, "rack"))
+    run, entry = explained(cluster, "default/a", pod_group("a", 3, "rack"))
 
     assert run.status == 3
-    assert run.out.startswith(
-        "PodGroup default/a: cannot be placed\n"
-        "  default/a needs room for 3 pods in one rack; the best has room for 2.\n"
-        "    Where most would fit\n"
-        "      b1/r2: room for 2 pods; nvidia.com/gpu runs out.\n"
-    )
-    assert "Require block instead of rack for default/a, and it can be placed." in run.out
-    assert "Ask for 2 pods of default/a instead of 3, and it can be placed." in run.out
+    assert entry["status"] == "unplaceable"
+    (short,) = entry["shortfalls"]
+    assert (short["group"], short["level"], short["wanted"], short["fits"]) == ("default/a", "rack", 3, 2)
+    best = short["best"][0]
+    assert (best["domain"], best["fits"], best["limiting"]) == (["b1", "r2"], 2, "nvidia.com/gpu")
+    assert short["relaxations"] == [
+        {"change": "level", "group": "default/a", "to": "block"},
+        {"change": "count", "podSet": "default", "to": 2},
+    ]
+    for name in ("PodGroup default/a", "b1/r2", "nvidia.com/gpu", "block"):
+        assert name in run.out
 
 
 def test_explain_says_why_a_preference_does_not_hold(cluster: str) -> None:
     constraint = {"topology": "t", "requiredTopologyLevel": "block", "preferredTopologyLevel": "rack"}
-    stdin = pod_group("a", 3, topologyConstraint=constraint)
-    run = Run("explain", "-f", cluster, "-f", "-", "a", stdin=stdin)
-    entry = outcomes(Run("explain", "-f", cluster, "-f", "-", "a", "-o", "json", stdin=stdin))[0]
+    run, entry = explained(cluster, "a", pod_group("a", 3, topologyConstraint=constraint))
 
     assert run.status == 0
-    assert "all pods over 2 domains of rack, where one is preferred: b1/r1, b1/r2" in run.out
-    assert "  Why default/a does not get one rack\n" in run.out
-    assert "default/a needs room for 3 pods in one rack; the best has room for 2." in run.out
     assert entry["groups"][0]["satisfied"] is False
+    assert entry["groups"][0]["domains"] == [["b1", "r1"], ["b1", "r2"]]
+    assert "b1/r1, b1/r2" in run.out
     (missed,) = entry["missedPreferences"]
-    assert missed["why"] == "lacking"
-    assert missed["shortfalls"][0]["relaxations"] == []
+    assert (missed["group"], missed["preferred"], missed["why"]) == ("default/a", "rack", "lacking")
+    (short,) = missed["shortfalls"]
+    assert (short["group"], short["level"], short["wanted"], short["fits"]) == ("default/a", "rack", 3, 2)
+    assert short["relaxations"] == []
 
 
 def test_explain_says_nothing_of_preferences_that_hold(cluster: str) -> None:
     constraint = {"topology": "t", "preferredTopologyLevel": "rack"}
-    run = Run(
-        "explain", "-f", cluster, "-f", "-", "a", stdin=pod_group("a", 2, topologyConstraint=constraint)
-    )
+    run, entry = explained(cluster, "a", pod_group("a", 2, topologyConstraint=constraint))
 
-    assert "all pods in one rack: b1/r2 (preferred)" in run.out
-    assert "Every preference for rack is met." in run.out
-    assert "Why" not in run.out
+    assert run.status == 0
+    (group,) = entry["groups"]
+    assert (group["preferred"], group["domains"], group["satisfied"]) == ("rack", [["b1", "r2"]], True)
+    distances = {level["level"]: level["distance"] for level in entry["wishes"]["preferences"]}
+    assert distances["rack"] == 0
+    assert entry["missedPreferences"] == []
 
 
 def test_a_workload_that_shares_no_level_is_shown_by_its_nodes(cluster: str) -> None:
-    run = Run("explain", "-f", cluster, "-f", "-", "a", stdin=pod_group("a", 4))
+    run, entry = explained(cluster, "a", pod_group("a", 4))
 
-    assert "  Where its groups are\n    x1: 1 pod (a-0)\n" in run.out
-    assert "all pods" not in run.out
+    (group,) = entry["groups"]
+    assert (group["level"], group["domains"]) == (None, [])
+    shown = [words.strip() for words in run.out.splitlines() if words.startswith("    x")]
+    assert [(words.partition(":")[0], words.partition("(")[2]) for words in shown] == [
+        ("x1", "a-0)"),
+        ("x3", "a-1)"),
+        ("x4", "a-2)"),
+        ("x5", "a-3)"),
+    ]
+    assert "b1" not in run.out
 
 
 def test_explain_says_that_a_coarser_preference_went_before(tmp_path: Path) -> None:
@@ -91,12 +123,17 @@ def test_explain_says_that_a_coarser_preference_went_before(tmp_path: Path) -> N
         topologyConstraint={"topology": "t", "preferredTopologyLevel": "block"},
         subGroups=[{"name": "c", "minMember": 4, "topologyConstraint": child}, {"name": "d", "minMember": 2}],
     )
-    run = Run("explain", "-f", "-", "a", stdin=TOPOLOGY + nodes + stdin)
+    (entry,) = outcomes(Run("explain", "-f", "-", "a", "-o", "json", stdin=TOPOLOGY + nodes + stdin))
 
-    assert (
-        "Why c does not get one rack\n    It could, but a wish that goes before this one would suffer.\n"
-        in run.out
-    )
+    assert entry["missedPreferences"] == [
+        {"group": "c", "preferred": "rack", "why": "outweighed", "shortfalls": []}
+    ]
+
+
+def unknown(name: str, *known: str) -> str:
+    """The line about a name that no workload has."""
+    remedy = OneOf.among(name, known)
+    return line(cli.UNKNOWN_WORKLOAD, "WORKLOAD", name=name, place="the files", remedy=remedy)
 
 
 @pytest.mark.parametrize("name", ["a", "default/a", "PodGroup/default/a"])
@@ -105,21 +142,33 @@ def test_a_workload_is_found_by_each_of_its_names(cluster: str, name: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
-        pytest.param("trian", 'Did you mean "train"?', id="a slip is met with the nearest name"),
         pytest.param(
-            "default/trian", 'Did you mean "default/train"?', id="and in the spelling that was used"
+            "trian",
+            unknown("trian", "train", "twice"),
+            id="a slip is met with the nearest name",
+        ),
+        pytest.param(
+            "default/trian",
+            unknown("default/trian", "default/train", "default/twice", "other/twice"),
+            id="and in the spelling that was used",
         ),
         pytest.param(
             "twice",
-            'could be 2 workloads. Name one of them: "PodGroup/default/twice", "PodGroup/other/twice".',
+            line(
+                cli.AMBIGUOUS_WORKLOAD,
+                "WORKLOAD",
+                name="twice",
+                count=2,
+                names=("PodGroup/default/twice", "PodGroup/other/twice"),
+            ),
             id="a name that two share is told apart",
         ),
     ],
 )
 def test_an_unknown_or_ambiguous_name_is_refused_with_what_was_meant(
-    cluster: str, name: str, told: str
+    cluster: str, name: str, message: str
 ) -> None:
     groups = [
         pod_group("train", 1),
@@ -129,4 +178,4 @@ def test_an_unknown_or_ambiguous_name_is_refused_with_what_was_meant(
     run = Run("explain", "-f", cluster, "-f", "-", name, stdin="".join(groups))
 
     assert run.status == 2
-    assert told in run.err
+    assert run.err == f"{message}\n"

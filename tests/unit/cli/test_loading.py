@@ -8,6 +8,8 @@ import pytest
 
 from closeknit.cli.loading import sources_of
 from closeknit.hub.problems import InvalidError
+from closeknit.hub.sentences import cli
+from tests.kit.problems import finding, findings
 
 
 def test_a_directory_gives_its_manifests_in_the_order_of_their_names(tmp_path: Path) -> None:
@@ -44,11 +46,11 @@ def test_everything_that_cannot_be_read_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(InvalidError) as refused:
         list(sources_of([missing, empty, "-", "-"]))
 
-    assert {problem.where for problem in refused.value.problems} == {"-f -", missing, empty}
-    messages = " ".join(problem.message for problem in refused.value.problems)
-    assert 'There is no such file or directory. Did you mean "nodes.yaml"?' in messages
-    assert "The directory holds no file that ends in .yaml, .yml, .json." in messages
-    assert "Standard input is named twice" in messages
+    assert set(findings(refused.value.problems)) == {
+        finding(cli.NO_SUCH_FILE, missing, remedy=' Did you mean "nodes.yaml"?'),
+        finding(cli.EMPTY_DIRECTORY, empty, suffixes=".yaml, .yml, .json"),
+        finding(cli.STDIN_TWICE, "-f -"),
+    }
 
 
 def test_a_directory_is_no_file_to_read_as_one(tmp_path: Path) -> None:

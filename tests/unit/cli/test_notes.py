@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from closeknit.hub.sentences import grove
+from tests.kit.problems import text
 from tests.scenario.commands import run
 
 NODE = """
@@ -57,7 +59,12 @@ spec:
       spec:
         containers: [{name: main, image: i, resources: {requests: {cpu: 1}}}]
 """
-LOST = 'Topology "grove-topology" has no domain "rack" any more, so this is no longer kept'
+
+
+def lost_domain(condition: str, reason: str) -> str:
+    """The note on a level that a topology has lost, with the condition that an operator would write."""
+    facts = {"topology": "grove-topology", "domain": "rack"}
+    return text(grove.LOST_DOMAIN, **facts, condition=condition, reason=reason)
 
 
 @pytest.fixture(
@@ -67,7 +74,7 @@ LOST = 'Topology "grove-topology" has no domain "rack" any more, so this is no l
                 SET,
                 "PodCliqueSet default/chat",
                 "spec.template.topologyConstraint.pack.required",
-                f"{LOST} (TopologyLevelsUnavailable, ClusterTopologyLevelsUnavailable).",
+                lost_domain("TopologyLevelsUnavailable", "ClusterTopologyLevelsUnavailable"),
             ),
             id="a set",
         ),
@@ -76,7 +83,7 @@ LOST = 'Topology "grove-topology" has no domain "rack" any more, so this is no l
                 DEPLOYMENT,
                 "DynamoGraphDeployment default/chat",
                 "spec.topologyConstraint.packDomain",
-                f"{LOST} (TopologyConstraintsEnforced, TopologyLevelsUnavailable).",
+                lost_domain("TopologyConstraintsEnforced", "TopologyLevelsUnavailable"),
             ),
             id="a deployment",
         ),

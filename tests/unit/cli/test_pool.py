@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import cli
+from tests.kit.problems import line
 from tests.scenario.commands import run
 from tests.unit.dialects.osmo.kit import pool
 
@@ -64,7 +67,10 @@ def test_a_pool_that_is_not_there_is_named_with_the_nearest(files: Path) -> None
     result = run("pool", "trainign", "-f", files)
 
     assert result.exit_code == 2
-    assert 'no pool "trainign". Did you mean "training"?' in result.stderr
+    remedy = OneOf.among("trainign", ["plain", "training"])
+    assert result.stderr == (
+        line(cli.UNKNOWN_POOL, "POOL", holders="The files hold", pool="trainign", remedy=remedy) + "\n"
+    )
 
 
 def test_files_without_a_pool_say_so(tmp_path: Path) -> None:
@@ -72,14 +78,25 @@ def test_files_without_a_pool_say_so(tmp_path: Path) -> None:
 
     result = run("pool", "-f", tmp_path)
 
-    assert (result.exit_code, result.stdout) == (0, "The files hold no pool.\n")
+    # No table, but one line that says why.
+    assert (result.exit_code, result.stdout.count("\n")) == (0, 1)
+    assert "POOL" not in result.stdout
 
 
 def test_status_tells_of_nodes_without_labels(files: Path) -> None:
     result = run("status", "-f", files)
 
-    assert (
-        "Pool training: NodesLabelled is False (NodesLackLabels):"
-        " 1 node lacks (n2) the label t/rack of key rack" in result.stdout
-    )
-    assert "Pool plain: Accepted is True (Valid)" in result.stdout
+    objects = json.loads(run("status", "-f", files, "-o", "json").stdout)["objects"]
+    conditions = {
+        (entry["object"]["name"], condition["type"]): condition
+        for entry in objects
+        for condition in entry["conditions"]
+    }
+    lacking = conditions["training", "NodesLabelled"]
+    assert (lacking["status"], lacking["reason"]) == ("False", "NodesLackLabels")
+    for name in ("n2", "t/rack", "key rack"):
+        assert name in lacking["message"]
+    accepted = conditions["plain", "Accepted"]
+    assert (accepted["status"], accepted["reason"]) == ("True", "Valid")
+    for condition in (lacking, accepted):
+        assert condition["message"] in result.stdout

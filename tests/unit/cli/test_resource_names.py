@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from closeknit.cli.resource_names import resource_named, resources_named
-from closeknit.hub.problems import InvalidError
+from closeknit.hub.problems import InvalidError, OneOf
+from closeknit.hub.sentences import cli
 from closeknit.kube.resources import CORE_EVENTS, EVENTS, JOBS, NODES, PODS, Resource
+from tests.kit.problems import finding, findings
 
 KUEUE = Resource("kueue.x-k8s.io", "v1beta2", "topologies", "Topology", namespaced=False)
 
@@ -46,14 +48,23 @@ def test_kinds_as_people_type_them(words: str, meant: list[Resource]) -> None:
 
 
 def test_where_one_is_needed_two_are_refused() -> None:
-    with pytest.raises(
-        InvalidError, match=r"could be 2 kinds\. Name one of them: topologies\.kai\.scheduler, topo"
-    ):
+    with pytest.raises(InvalidError) as error:
         resource_named("topology", SERVED, "the cluster")
+
+    names = "topologies.kai.scheduler, topologies.kueue.x-k8s.io"
+    assert findings(error.value.problems) == [
+        finding(cli.AMBIGUOUS_RESOURCE, "KIND", kind="topology", count=2, names=names)
+    ]
 
 
 def test_every_unknown_kind_is_told() -> None:
     with pytest.raises(InvalidError) as caught:
         resources_named("pdos,nodse", SERVED, "the cluster")
 
-    assert len(caught.value.problems) == 2
+    known = [name for resource in SERVED for name in (resource.plural, resource.kind.lower())]
+    assert findings(caught.value.problems) == [
+        finding(
+            cli.UNKNOWN_RESOURCE, "KIND", cluster="The cluster", kind=kind, remedy=OneOf.among(kind, known)
+        )
+        for kind in ("pdos", "nodse")
+    ]

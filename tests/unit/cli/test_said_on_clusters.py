@@ -8,13 +8,27 @@ from pathlib import Path
 
 import pytest
 
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import cli, core
+from tests.kit.problems import line, text
 from tests.serving import Serving, serving
 from tests.unit.cli.on_clusters import group, pods_of, serving_drawn
-from tests.unit.cli.running import Run, on, pod_group
+from tests.unit.cli.running import Run, numbers, on, pod_group
 
 WHERE = "the cluster (context closeknit)"
-ABSENT = f"note: {WHERE[0].upper()}{WHERE[1:]} does not serve leaderworkerset.x-k8s.io; nothing of these is read.\n"
-"""What is said of a kind that the embedded cluster does not know."""
+CLUSTER = "The cluster (context closeknit)"
+ABSENT = "leaderworkerset.x-k8s.io"
+"""The group of a kind that the embedded cluster does not know; a note names it."""
+
+
+def awaiting(group: str, needed: str, existing: str) -> str:
+    """The note on a group of the cluster whose pods have not all been created."""
+    where = f"note: PodGroup/default/{group} in {WHERE}: spec.minMember"
+    return line(core.PODS_NOT_THERE, where, needed=needed, given=existing)
+
+
+def no_workload(name: str) -> str:
+    return line(cli.NO_WORKLOADS, "WORKLOAD", name=name, holders=f"{WHERE} holds")
 
 
 @pytest.fixture
@@ -32,13 +46,12 @@ class TestWhatIsSaid:
         run = on(served, "plan")
 
         assert run.status == 0
-        assert run.out == f"There is no workload in {WHERE}, so there is nothing to place.\n"
-        assert run.err == (
-            f"note: PodGroup/default/empty in {WHERE}: spec.minMember: 3 pods must run at once, and none are there."
-            " It is planned once they are.\n"
-            f"note: PodGroup/default/half in {WHERE}: spec.minMember: 3 pods must run at once, and 1 is there."
-            " It is planned once they are.\n"
-        )
+        assert WHERE in run.out
+        assert on(served, "plan", "-o", "json").json() == {"outcomes": []}
+        assert run.err.splitlines() == [
+            awaiting("empty", "3 pods", "none are there"),
+            awaiting("half", "3 pods", "1 is there"),
+        ]
 
     @pytest.mark.parametrize("command", ["plan", "validate"])
     def test_a_kind_that_is_not_served_is_told_where_a_file_is_of_it(
@@ -54,8 +67,9 @@ class TestWhatIsSaid:
         with_one = on(served, command, "-f", "-", stdin=json.dumps(leaders))
         without = on(served, command, "-f", "-", stdin=pod_group("train", 1))
 
-        assert ABSENT in with_one.err
-        assert "does not serve" not in without.err
+        (note,) = [remark for remark in with_one.err.splitlines() if ABSENT in remark]
+        assert note.startswith(f"note: {CLUSTER} ")
+        assert ABSENT not in without.err
 
     def test_what_is_wrong_in_the_cluster_is_a_note_unless_that_is_the_question(
         self, served: Serving
@@ -72,7 +86,7 @@ class TestWhatIsSaid:
         assert f"note: {told}" in topology.err
         assert f"note: {told}" in planned.err
         assert any(line.startswith(told) for line in validated.err.splitlines())
-        assert validated.err.endswith("1 problem found.\n")
+        assert numbers(validated.err.splitlines()[-1]) == [1]
 
     def test_many_remarks_do_not_drown_the_rest(self, served: Serving) -> None:
         served.load(group(f"empty-{i:02}", 1) for i in range(14))
@@ -80,75 +94,84 @@ class TestWhatIsSaid:
         run = on(served, "plan")
         validated = on(served, "validate")
 
-        assert run.err.count("is planned once") == 10
-        assert "note: 4 more remarks on objects in the cluster; closeknit validate without files" in run.err
-        assert (validated.status, validated.err.count("is planned once")) == (0, 14)
+        remarks = [awaiting(f"empty-{i:02}", "1 pod", "none are there") for i in range(14)]
+        *shown, more = run.err.splitlines()
+        assert shown == remarks[:10]
+        assert more.startswith("note: ")
+        assert numbers(more) == [4]
+        assert "closeknit validate" in more
+        assert (validated.status, validated.err.splitlines()) == (0, remarks)
 
     @pytest.mark.parametrize(
-        ("arguments", "message"),
+        ("arguments", "lines"),
         [
-            pytest.param(
-                ("plan",),
-                "-f: Nothing is named to read. Name files with -f, or a cluster with --context or --kubeconfig.\n",
-                id="neither files nor a cluster",
-            ),
+            pytest.param(("plan",), [[line(cli.NOTHING_TO_READ, "-f")]], id="neither files nor a cluster"),
             pytest.param(
                 ("plan", "--kubeconfig", "KUBECONFIG", "--context", "closeknot"),
-                "--context: KUBECONFIG: there is no context 'closeknot'. The contexts are: closeknit."
-                " Did you mean 'closeknit'?\n",
+                [["--context: ", "KUBECONFIG", "'closeknot'", ": closeknit.", "'closeknit'"]],
                 id="a context that is not there",
             ),
             pytest.param(
                 ("get", "pods", "--kubeconfig", "no/such/file"),
-                "--kubeconfig: There is no kubeconfig file no/such/file.\n",
+                [["--kubeconfig: ", "no/such/file"]],
                 id="a kubeconfig that is not there",
             ),
             pytest.param(
                 ("nodes", "--kubeconfig", "KUBECONFIG", "--shape", "host=3"),
-                "--shape: --shape describes nodes that are made up, and the nodes of a cluster are asked for."
-                " Leave one of them out.\n",
+                [[line(cli.SHAPE_AND_CLUSTER, "--shape", option="--shape")]],
                 id="a shape and a cluster",
             ),
             pytest.param(
                 ("topology", "--kubeconfig", "KUBECONFIG", "--topology", "tt"),
-                '--topology: The cluster (context closeknit) holds no topology "tt".'
-                ' Did you mean "t"? Allowed: "t".\n',
+                [
+                    [
+                        line(
+                            cli.UNKNOWN_TOPOLOGY,
+                            "--topology",
+                            holders=f"{CLUSTER} holds",
+                            topology="tt",
+                            remedy=OneOf.among("tt", ["t"]),
+                        )
+                    ]
+                ],
                 id="a topology that is not there",
             ),
             pytest.param(
                 ("explain", "--kubeconfig", "KUBECONFIG", "train"),
-                f'WORKLOAD: There is no workload "train": {WHERE} holds no workload.\n',
+                [[no_workload("train")]],
                 id="a workload that is not there",
             ),
             pytest.param(
                 ("explain", "--kubeconfig", "KUBECONFIG", "LeaderWorkerSet/default/train"),
-                f'{ABSENT}WORKLOAD: There is no workload "LeaderWorkerSet/default/train": {WHERE} holds no workload.\n',
+                [["note: ", CLUSTER, ABSENT], [no_workload("LeaderWorkerSet/default/train")]],
                 id="a workload of a kind that the cluster does not serve",
             ),
         ],
     )
     def test_wrong_usage_has_a_remedy(
-        self, served: Serving, arguments: tuple[str, ...], message: str
+        self, served: Serving, arguments: tuple[str, ...], lines: list[list[str]]
     ) -> None:
-        words = [str(served.kubeconfig) if word == "KUBECONFIG" else word for word in arguments]
+        """Each line begins with the first of its parts, and has the others in it."""
+        kubeconfig = str(served.kubeconfig)
 
-        run = Run(*words)
+        run = Run(*(kubeconfig if word == "KUBECONFIG" else word for word in arguments))
 
         assert (run.status, run.out) == (2, "")
-        assert run.err == message.replace("KUBECONFIG", str(served.kubeconfig))
+        for message, parts in zip(run.err.splitlines(), lines, strict=True):
+            assert message.startswith(parts[0])
+            for part in parts[1:]:
+                assert part.replace("KUBECONFIG", kubeconfig) in message
 
     def test_a_cluster_that_is_not_there(self, tmp_path: Path) -> None:
         with serving(tmp_path / "kubeconfig") as gone:
-            text = gone.kubeconfig.read_text()
-            address = json.loads(text)["clusters"][0]["cluster"]["server"]
+            configuration = json.loads(gone.kubeconfig.read_text())
+            address = configuration["clusters"][0]["cluster"]["server"]
 
         run = Run("plan", "--kubeconfig", str(tmp_path / "kubeconfig"))
 
         assert (run.status, run.out) == (1, "")
-        assert run.err == (
-            f"The cluster (context closeknit) cannot be asked: {address} cannot be reached: Connection refused."
-            " Check that it runs, or name another one with --context or --kubeconfig.\n"
-        )
+        reason = f"{address} cannot be reached: Connection refused"
+        assert run.err == text(cli.CLUSTER_NOT_REACHED, cluster=CLUSTER, reason=reason) + "\n"
 
     def test_a_certificate_that_nobody_vouches_for(self, served: Serving, tmp_path: Path) -> None:
         configuration = json.loads(served.kubeconfig.read_text())
@@ -159,7 +182,7 @@ class TestWhatIsSaid:
         run = Run("plan", "--kubeconfig", str(kubeconfig))
 
         assert (run.status, run.out) == (1, "")
-        assert "cannot be reached: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed" in run.err
+        assert "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed" in run.err
         assert "object at" not in run.err
 
     def test_credentials_that_are_not_accepted(self, served: Serving, tmp_path: Path) -> None:
@@ -173,6 +196,5 @@ class TestWhatIsSaid:
 
         assert run.status == 2
         assert run.err == (
-            f"The cluster (context closeknit), {address}, does not accept who asks: Unauthorized."
-            " Log in again, or name another one with --context or --kubeconfig.\n"
+            text(cli.NOT_LOGGED_IN, cluster=CLUSTER, address=address, reason="Unauthorized") + "\n"
         )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from closeknit.cli import shapes
-from closeknit.hub.problems import InvalidError
+from closeknit.hub.problems import Code, Fact, InvalidError
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import cli
+from tests.kit.problems import Finding, finding, findings
 
 
 def test_each_number_counts_the_children_of_one_parent() -> None:
@@ -34,55 +36,54 @@ def test_a_level_with_a_slash_is_a_label_already() -> None:
     assert node.labels["topology.kubernetes.io/zone"] == "zone-1"
 
 
+def of_shape(code: Code, **facts: Fact) -> Finding:
+    """A problem of the option ``--shape``."""
+    return finding(code, "--shape", **facts)
+
+
 @pytest.mark.parametrize(
-    ("text", "messages"),
+    ("shape", "problems"),
     [
-        pytest.param("", ['"" is not a level. Write NAME=NUMBER, such as rack=8.'], id="nothing"),
+        pytest.param("", [of_shape(cli.NOT_A_LEVEL, word="")], id="nothing"),
         pytest.param(
             "rack=0,hst=3",
             [
-                '"0" is not a number of "rack". Write a whole number from 1 on.',
-                'The finest level is "hst". End with the hosts in each, such as host=16.',
+                of_shape(cli.NOT_A_NUMBER_OF, number="0", level="rack"),
+                of_shape(cli.NO_HOSTS, level="hst"),
             ],
             id="all problems come at once",
         ),
-        pytest.param("host=2,rack=3", ["host is the finest level. Name it last."], id="hosts above racks"),
+        pytest.param("host=2,rack=3", [of_shape(cli.HOST_NOT_LAST)], id="hosts above racks"),
         pytest.param(
-            "rack=2,rack=2,host=2", ['Level "rack" is named twice. Name each level once.'], id="a level twice"
+            "rack=2,rack=2,host=2", [of_shape(cli.LEVEL_NAMED_TWICE, level="rack")], id="a level twice"
         ),
         pytest.param(
             "<img onerror>=2,rack 1=2,host=2",
             [
-                f'"{name}" is not a name of a level, because no node can have that label. Write letters, digits,'
-                " dashes, dots and underscores, with a letter or digit at both ends, such as rack."
-                for name in ("<img onerror>", "rack 1")
+                of_shape(cli.NOT_A_LEVEL_NAME, level="<img onerror>"),
+                of_shape(cli.NOT_A_LEVEL_NAME, level="rack 1"),
             ],
             id="names that are no labels",
         ),
         pytest.param(
             "rack=-1,host=1",
-            ['"-1" is not a number of "rack". Write a whole number from 1 on.'],
+            [of_shape(cli.NOT_A_NUMBER_OF, number="-1", level="rack")],
             id="negative",
         ),
         pytest.param(
             "rack=1000,host=2000",
-            [
-                (
-                    "That makes 2000000 nodes: each number counts the children of one parent, not all of"
-                    " them. At most 1000000 are made."
-                )
-            ],
+            [of_shape(cli.TOO_MANY_NODES, nodes=2_000_000, most=1_000_000)],
             id="more nodes than anybody means",
         ),
         pytest.param(
             "rack=99999999999999999999,host=1",
-            ['"99999999999999999999" is not a number of "rack". Write a whole number from 1 on.'],
+            [of_shape(cli.NOT_A_NUMBER_OF, number="99999999999999999999", level="rack")],
             id="a number that is no count",
         ),
     ],
 )
-def test_a_wrong_shape_is_refused_with_every_problem(text: str, messages: list[str]) -> None:
+def test_a_wrong_shape_is_refused_with_every_problem(shape: str, problems: list[Finding]) -> None:
     with pytest.raises(InvalidError) as refused:
-        shapes.parse(text)
+        shapes.parse(shape)
 
-    assert [problem.message for problem in refused.value.problems] == messages
+    assert findings(refused.value.problems) == problems

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from closeknit.cli.simulate import FILES
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import cli, simulator
+from tests.kit.problems import line, text
 from tests.scenario.commands import run
 
+KNOWN = ("best-fit", "closeknit", "first-fit", "kai", "kueue")
 SHAPE = ("--nodes", "block=2,rack=2,host=2")
 
 
@@ -63,14 +67,14 @@ def test_a_gang_that_never_fits_shows_in_the_exit_status(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        pytest.param(("--generate", "3"), "There are no nodes to replay on. Give a shape with --nodes", id="no cluster"),
-        pytest.param(SHAPE, "There is nothing to replay. Name a trace with --trace", id="no workloads"),
-        pytest.param((*SHAPE, "--generate", "3", "--policy", "kia"), '--policy: There is no policy "kia". Did you mean "kai"?', id="a misspelt policy"),
-        pytest.param((*SHAPE, "--generate", "3", "--trace", "x"), "--trace and --generate are both given.", id="two sources"),
-        pytest.param(("--nodes", "rack=2", "--generate", "3"), "--nodes: The finest level is", id="a shape without hosts"),
-        pytest.param((*SHAPE, "--cluster", "x.csv", "--generate", "3"), "--nodes and --cluster are both given.", id="two clusters"),
-        pytest.param(("--cluster", "absent.csv", "--generate", "3"), "absent.csv: The file is no CSV in UTF-8: No such file", id="a file that is not there"),
-        pytest.param((*SHAPE, "--trace", "absent.yaml"), "There is no such file or directory.", id="a trace that is not there"),
+        pytest.param(("--generate", "3"), text(simulator.NO_SITE), id="no cluster"),
+        pytest.param(SHAPE, text(simulator.NOTHING_TO_REPLAY), id="no workloads"),
+        pytest.param((*SHAPE, "--generate", "3", "--policy", "kia"), line(simulator.NO_SUCH_POLICY, "--policy", name="kia", known=OneOf.among("kia", KNOWN)), id="a misspelt policy"),
+        pytest.param((*SHAPE, "--generate", "3", "--trace", "x"), text(simulator.TWO_TRACES), id="two sources"),
+        pytest.param(("--nodes", "rack=2", "--generate", "3"), line(cli.NO_HOSTS, "--nodes", level="rack"), id="a shape without hosts"),
+        pytest.param((*SHAPE, "--cluster", "x.csv", "--generate", "3"), text(simulator.TWO_SITES), id="two clusters"),
+        pytest.param(("--cluster", "absent.csv", "--generate", "3"), line(simulator.NOT_CSV, "absent.csv", reason="No such file or directory"), id="a file that is not there"),
+        pytest.param((*SHAPE, "--trace", "absent.yaml"), line(cli.NO_SUCH_FILE, "absent.yaml", remedy=""), id="a trace that is not there"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_told_with_its_remedy(tmp_path: Path, options: tuple[str, ...], expected: str) -> None:
@@ -89,10 +93,7 @@ def test_a_very_large_trace_is_refused_before_it_is_read(tmp_path: Path) -> None
     result = run("simulate", "--trace", trace, *SHAPE, "--into", tmp_path / "out")
 
     assert result.exit_code == 2
-    assert (
-        "A trace in YAML may have 67108864 bytes, and this one has 2147483648. Write it as CSV"
-        in result.stderr
-    )
+    assert text(simulator.TRACE_TOO_LARGE, most=67108864, bytes=2147483648) in result.stderr
 
 
 def test_manifests_bring_their_own_topology(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,16 +12,26 @@ from typer.testing import CliRunner
 from closeknit.cli.app import app
 from closeknit.cli.templates import values_of, with_templates_filled
 from closeknit.dialects import Source
+from closeknit.hub.copying import replace
 from closeknit.hub.problems import InvalidError
+from closeknit.hub.sentences import cli, osmo
+from tests.kit.problems import Finding, finding, findings
 
 
 class Case(NamedTuple):
     text: str
-    want: Any
-    """The documents that come of it, or what is told."""
+    expected: list[Any] | Finding
+    """The documents that it becomes, or the problem."""
 
 
 TASK = "  tasks: [{name: a, image: i}]\n"
+
+
+def failed(where: str, reason: str) -> Finding:
+    """A template that cannot be filled in."""
+    return finding(osmo.TEMPLATE_FAILED, where, reason=reason)
+
+
 CASES = {
     "default-values give a value": Case(
         "workflow:\n  name: {{ n }}\ndefault-values:\n  n: x\n",
@@ -62,31 +71,34 @@ CASES = {
     ),
     "a variable without a value is written as its name, which is told": Case(
         "workflow: {a: {{ url }}/x}\n",
-        '1: There is no value for "url", so its name stands in its place. Give it with --set, or in default-values.',
+        finding(osmo.VALUE_MISSING, "1:", name="url"),
     ),
     "a variable without a value decides nothing": Case(
         "workflow:\n  {% if missing %}\n  a: 1\n  {% endif %}\n",
-        "1:line 2: The template of the workflow cannot be filled in: 'missing' is undefined.",
+        failed("1:line 2", "'missing' is undefined."),
     ),
     "a mistake in the template, with its line": Case(
         "a: 1\n---\n\nworkflow:\n  a: {{ x + }}\n",
-        "2:line 5: The template of the workflow cannot be filled in:",
+        failed("2:line 5", "unexpected 'end of print statement'."),
     ),
     "what is unsafe is out of reach": Case(
         "workflow: {a: {{ ''.__class__.__mro__ }}}\n",
-        "1:line 1: The template of the workflow cannot be filled in: access to attribute '__class__'",
+        failed("1:line 1", "access to attribute '__class__' of 'str' object is unsafe."),
     ),
     "more text than is taken": Case(
         "workflow: {a: {% for i in range(90000) %}{{ 'x' * 99 }}{% endfor %}}\n",
-        "TooLargeError: more than 4194304 characters would come of it.",
+        failed("1:", "TooLargeError: more than 4194304 characters would come of it."),
     ),
     "more memory than is given": Case(
-        "workflow: {a: {{ 'x' * 10**11 }}}\n", "it needs more than 256 MiB of memory."
+        "workflow: {a: {{ 'x' * 10**11 }}}\n", failed("1:", "it needs more than 256 MiB of memory.")
     ),
     "default-values that are no YAML": Case(
-        "workflow: {a: {{ x }}}\ndefault-values: [\n", "default-values are not YAML."
+        "workflow: {a: {{ x }}}\ndefault-values: [\n", failed("1:", "default-values are not YAML.")
     ),
-    "default-values that are a list": Case("workflow: {a: {{ x }}}\ndefault-values: [1]\n", "TypeError"),
+    "default-values that are a list": Case(
+        "workflow: {a: {{ x }}}\ndefault-values: [1]\n",
+        failed("1:", "TypeError: 'list' object is not a mapping."),
+    ),
 }
 
 
@@ -99,14 +111,16 @@ def filled() -> dict[str, Source]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_comes_of_a_template(name: str, filled: dict[str, Source]) -> None:
-    source, want = filled[name], CASES[name].want
-    told = [
-        f"{number}:{problem.where}: {problem.message}".replace("::", ":") for number, problem in source.told
+    source, expected = filled[name], CASES[name].expected
+    located = [
+        replace(reported, where=f"{document}:{reported.where}")
+        for document, problem in source.told
+        for reported in findings([problem])
     ]
-    if isinstance(want, str):
-        assert want in told[0]
+    if isinstance(expected, Finding):
+        assert located == [expected]
     else:
-        assert (list(yaml.safe_load_all(source.content)), told) == (want, [])
+        assert (list(yaml.safe_load_all(source.content)), located) == (expected, [])
 
 
 def test_a_document_that_cannot_be_filled_in_leaves_the_others_their_numbers() -> None:
@@ -128,7 +142,8 @@ def test_a_template_that_never_ends_is_stopped_and_the_next_one_filled_in() -> N
     loops = "{% for i in range(99999) %}" * 3 + "{% endfor %}" * 3
     texts = (f"workflow: {{a: {loops}}}\n", "workflow: {a: {{ 1 + 1 }}}\n")
     endless, other = with_templates_filled([Source("f", text.encode()) for text in texts], {})
-    assert re.search("it takes more than 2 seconds or 256 MiB", endless.told[0][1].message)
+    (problem,) = findings(problem for _, problem in endless.told)
+    assert problem == failed(problem.where, "it takes more than 2 seconds or 256 MiB.")
     assert yaml.safe_load(other.content) == {"workflow": {"a": 2}}
 
 
@@ -146,8 +161,10 @@ def test_what_set_says(written: str, value: object) -> None:
 
 
 def test_a_setting_without_an_equals_sign_is_refused() -> None:
-    with pytest.raises(InvalidError, match='"gpus" is no setting'):
+    with pytest.raises(InvalidError) as error:
         values_of(["gpus"])
+
+    assert findings(error.value.problems) == [finding(cli.NOT_A_SETTING, "--set", setting="gpus")]
 
 
 @pytest.mark.parametrize(

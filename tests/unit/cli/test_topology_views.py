@@ -11,6 +11,7 @@ from closeknit.hub.cluster import Cluster
 from closeknit.hub.natural_order import natural
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Level, Topology
+from tests.unit.cli.running import domains
 
 
 def told(cluster: Cluster, depth: int | None = None) -> str:
@@ -40,21 +41,23 @@ def test_capacity_and_use_are_added_up_and_equal_neighbours_share_a_line() -> No
         """,
         host_level=True,
     )
-    assert told(cluster) == (
-        "default: block > rack > host (kubernetes.io/hostname)\n"
-        "  cluster: 8 nodes, 3 of 64 nvidia.com/gpu used\n"
-        "    b1: 6 nodes, 3 of 48 nvidia.com/gpu used\n"
-        "      r1: 4 nodes, 3 of 32 nvidia.com/gpu used\n"
-        "        x1, x2: 2 alike, each 0 of 8 nvidia.com/gpu used\n"
-        "        x3: 3 of 8 nvidia.com/gpu used (by default/a)\n"
-        "        x10: 0 of 8 nvidia.com/gpu used\n"
-        "      r2: 2 nodes, 0 of 16 nvidia.com/gpu used\n"
-        "        x4: 0 of 8 nvidia.com/gpu used\n"
-        "        x5: 0 of 8 nvidia.com/gpu used, not ready\n"
-        "    b2: 2 nodes, 0 of 16 nvidia.com/gpu used\n"
-        "      r1, r2: 2 alike, each 1 node, 0 of 8 nvidia.com/gpu used\n"
-        "        x6: 0 of 8 nvidia.com/gpu used"
-    )
+    shown = told(cluster)
+    assert shown.splitlines()[0] == "default: block > rack > host (kubernetes.io/hostname)"
+    assert domains(shown) == [
+        (2, "cluster", [8, 3, 64]),
+        (4, "b1", [6, 3, 48]),
+        (6, "r1", [4, 3, 32]),
+        (8, "x1, x2", [2, 0, 8]),
+        (8, "x3", [3, 8]),
+        (8, "x10", [0, 8]),
+        (6, "r2", [2, 0, 16]),
+        (8, "x4", [0, 8]),
+        (8, "x5", [0, 8]),
+        (4, "b2", [2, 0, 16]),
+        (6, "r1, r2", [2, 1, 0, 8]),
+        (8, "x6", [0, 8]),
+    ]
+    assert [words.split(":")[0].strip() for words in shown.splitlines() if "default/a" in words] == ["x3"]
 
 
 def test_nodes_that_are_no_level_come_in_natural_order_too() -> None:
@@ -75,8 +78,8 @@ def test_depth_cuts_the_tree() -> None:
     cluster = drawing.parse("b1\n  r1\n    x1: 8\n  r2\n    x2: 4\n")
 
     assert told(cluster, 0).count("\n") == 1
-    assert told(cluster, 1).endswith("\n    b1: 2 nodes, 0 of 12 nvidia.com/gpu used")
-    assert told(cluster, 3).endswith("\n        x2: 0 of 4 nvidia.com/gpu used")
+    assert domains(told(cluster, 1))[-1] == (4, "b1", [2, 0, 12])
+    assert domains(told(cluster, 3))[-1] == (8, "x2", [0, 4])
 
 
 def test_a_large_cluster_is_told_in_a_screenful_or_two() -> None:
@@ -88,9 +91,10 @@ def test_a_large_cluster_is_told_in_a_screenful_or_two() -> None:
 
 
 def test_a_machine_without_devices_shows_cpu_and_memory() -> None:
-    assert told(drawing.parse("r\n  x: cpu=4 memory=8Gi\n")).endswith(
-        "x: 0 of 4 cpu used, 0 of 8Gi memory used"
-    )
+    *_, node = told(drawing.parse("r\n  x: cpu=4 memory=8Gi\n")).splitlines()
+    assert [word for word in node.split() if word in ("x:", "4", "cpu", "8Gi", "memory")] == [
+        "x:", "4", "cpu", "8Gi", "memory",
+    ]  # fmt: skip
 
 
 def test_natural_order_counts() -> None:
@@ -100,37 +104,46 @@ def test_natural_order_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("drawn", "remarks"),
+    ("drawn", "remarks", "names"),
     [
         pytest.param(
             "b1\n  r1\n    x1: 8\n  x2: 8\n  x3: 8\nb2\n  r2\n    x4: 8\n  r3\n    x5: 8\n",
-            [
-                "2 nodes without the label rack, so in no domain of that level or a finer one: x2, x3.",
-            ],
+            [("unlabelled", "rack", ("x2", "x3"))],
+            ["x2, x3"],
             id="nodes without a label are counted once, and named",
         ),
         pytest.param(
             "b1\n  r1\n    x1: 8\nb2\n  r1\n    x2: 8\n",
-            ["rack r1 lies under 2 parents, which makes as many domains: b1, b2."],
+            [("crossing", "rack", ())],
+            ["r1", "b1, b2"],
             id="the same rack name in two blocks makes two racks",
         ),
         pytest.param(
             "b1\n  r1\n    x1: 8\n  r2\n    x2: 8\n",
-            ["block has one domain, b1: a workload that asks for it asks for nothing."],
+            [("single", "block", ())],
+            ["b1"],
             id="a level with one domain says nothing",
         ),
         pytest.param(
             "b1\n  r1\n    x1: 8\nb2\n  r2\n    x2: 8\nx3: 8\n",
-            ["1 node without the label block, so in no domain of that level or a finer one: x3."],
+            [("unlabelled", "block", ("x3",))],
+            ["x3"],
             id="a node that lacks all labels is reported once",
         ),
-        pytest.param("b1\n  r1\n    x1: 8\nb2\n  r2\n    x2: 8\n", [], id="nothing is odd"),
+        pytest.param("b1\n  r1\n    x1: 8\nb2\n  r2\n    x2: 8\n", [], [], id="nothing is odd"),
     ],
 )
-def test_check_remarks_on_what_surprises_people(drawn: str, remarks: list[str]) -> None:
+def test_check_remarks_on_what_surprises_people(
+    drawn: str, remarks: list[tuple[str, str, tuple[str, ...]]], names: list[str]
+) -> None:
+    """A remark is of a kind, at a level, and about nodes; its text names them."""
     cluster = drawing.parse(drawn)
 
-    assert [each.message for each in topology_check.findings(cluster, cluster.topologies[0])] == remarks
+    reported = list(topology_check.findings(cluster, cluster.topologies[0]))
+    assert [(remark.kind, remark.level, remark.nodes) for remark in reported] == remarks
+    for remark in reported:
+        assert remark.level in remark.message
+        assert [name for name in names if name not in remark.message] == []
 
 
 def test_a_level_that_no_node_has_can_never_be_required() -> None:

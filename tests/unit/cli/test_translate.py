@@ -28,35 +28,35 @@ POD = json.dumps(
 
 
 @pytest.mark.parametrize(
-    ("given", "target", "notes"),
+    ("manifests", "target", "notes"),
     [
-        pytest.param(GROUP, "pods", "", id="what is written needs no note"),
+        pytest.param(GROUP, "pods", [], id="what is written needs no note"),
         pytest.param(
             f"{GROUP}\n{POD}",
             "pods",
-            "note: PodGroup default/train: nothing is left to write for pods."
-            " Other targets: kai, grove, podgang, kueue, kubernetes.\n",
+            [["PodGroup default/train", "pods", "kai, grove, podgang, kueue, kubernetes"]],
             id="a workload of which nothing is left is named",
         ),
         pytest.param(
             "{apiVersion: v1, kind: Node, metadata: {name: n1}}",
             "kueue",
-            "note: The files hold no workload, so there is nothing to write for kueue.\n",
+            [["kueue"]],
             id="files without a workload are told of",
         ),
         pytest.param(
             "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}",
             "kai",
-            "note: 1 document of kind Deployment (apps/v1) was passed over: no dialect reads that kind.\n"
-            "note: The files hold no workload, so there is nothing to write for kai.\n",
+            [["1", "Deployment (apps/v1)"], ["kai"]],
             id="a document that nobody reads is told of",
         ),
     ],
 )
-def test_nothing_is_left_out_in_silence(given: str, target: str, notes: str) -> None:
-    run = CliRunner().invoke(app, ["translate", "-f", "-", "--to", target], input=given)
+def test_nothing_is_left_out_in_silence(manifests: str, target: str, notes: list[list[str]]) -> None:
+    run = CliRunner().invoke(app, ["translate", "-f", "-", "--to", target], input=manifests)
 
-    assert run.stderr == notes
+    for note, names in zip(run.stderr.splitlines(), notes, strict=True):
+        assert note.startswith("note: ")
+        assert [name for name in names if name not in note] == []
     assert run.exit_code == 0
     assert bool(run.stdout) == (not notes)
 
@@ -101,9 +101,9 @@ def test_what_is_written_under_another_name_is_told() -> None:
     files = "\n".join([GROUP, json.dumps(set_of_one)])
     run = CliRunner().invoke(app, ["translate", "-f", "-", "--to", "grove"], input=files)
 
-    assert run.stderr == (
-        'note: PodGroup default/train: it is written as "train-podgroup",'
-        " to tell it from PodCliqueSet default/train.\n"
-    )
+    assert run.stderr.startswith("note: PodGroup default/train: ")
+    assert run.stderr.count("\n") == 1
+    for name in ('"train-podgroup"', "PodCliqueSet default/train"):
+        assert name in run.stderr
     assert run.exit_code == 0
     assert "  name: train-podgroup\n" in run.stdout

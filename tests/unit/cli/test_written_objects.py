@@ -8,6 +8,8 @@ import pytest
 
 from closeknit.cli.written_objects import objects_in
 from closeknit.hub.problems import InvalidError
+from closeknit.hub.sentences import text
+from tests.kit.problems import finding, findings
 
 WORKFLOW = "workflow: {name: w, tasks: [{name: t, image: i, command: [c], command: [d]}]}"
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {hostname: a, hostname: b}\n"
@@ -31,5 +33,7 @@ def test_a_problem_is_told_as_everywhere_with_file_document_and_field(tmp_path: 
     with pytest.raises(InvalidError) as caught:
         objects_in([str(tmp_path / "p.yaml")])
 
-    (problem,) = caught.value.problems
-    assert str(problem).startswith(f'{tmp_path / "p.yaml"}:1:spec.hostname: The key "hostname" stands twice')
+    where = f"{tmp_path / 'p.yaml'}:1:spec.hostname"
+    assert findings(caught.value.problems) == [
+        finding(text.KEY_TWICE, where, key="hostname", second="line 4, column 21")
+    ]

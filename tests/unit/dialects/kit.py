@@ -16,6 +16,8 @@ from closeknit.hub.cluster import Holding
 from closeknit.hub.copying import replace
 from closeknit.hub.neighbours import Neighbour
 from closeknit.hub.request import Request
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.problems import Finding, findings
 
 TOPOLOGY = """
 apiVersion: kai.scheduler/v1alpha1
@@ -40,12 +42,17 @@ def problems(*texts: str, lenient: bool = False) -> list[str]:
     return [str(found).removeprefix("f:") for found in reading(*texts, lenient=lenient).problems]
 
 
+def reported(*texts: str, lenient: bool = False) -> list[Finding]:
+    """The problems by document, path, code and facts."""
+    return findings(reading(*texts, lenient=lenient).problems)
+
+
 def request(*texts: str, lenient: bool = False) -> Request:
     """The request of the only workload, which must be without problems."""
     found = reading(*texts, lenient=lenient)
     assert [str(problem) for problem in found.problems] == []
     (workload,) = found.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     return unseen(workload.request)
 
 
@@ -128,6 +135,14 @@ def changes(kind: str, old: str, new: str) -> list[str]:
     after = only(seen, kind)
     (compare,) = (each.update[after.shape] for each in DIALECTS if after.shape in each.update)
     return [str(problem) for problem in compare(before, after, seen)]
+
+
+def forbidden_changes(kind: str, old: str, new: str) -> list[Finding]:
+    """The problems of an update from one object to another of its kind."""
+    before, seen = only(view(old), kind), view(new)
+    after = only(seen, kind)
+    (compare,) = (each.update[after.shape] for each in DIALECTS if after.shape in each.update)
+    return findings(compare(before, after, seen))
 
 
 def stored(of: View, shape: type[Any]) -> Stored[Any]:

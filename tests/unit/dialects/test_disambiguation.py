@@ -13,7 +13,9 @@ from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Holding
 from closeknit.hub.outcome import Placed
 from closeknit.hub.resources import Resources
-from closeknit.hub.workload import Workload
+from closeknit.hub.sentences import grove
+from closeknit.hub.workload import PlaceableWorkload, Workload
+from tests.kit.problems import finding, findings
 from tests.unit.dialects.dynamo import graphs
 from tests.unit.dialects.grove import sets
 from tests.unit.dialects.kit import held, pod, pod_group, reading
@@ -55,7 +57,7 @@ def levels(found: Reading) -> dict[str, tuple[str, ...]]:
     assert [str(problem) for problem in found.problems] == []
     spoken: dict[str, tuple[str, ...]] = {}
     for workload in found.workloads:
-        assert workload.request is not None
+        assert isinstance(workload, PlaceableWorkload)
         assert workload.request.topology is not None
         topology = found.cluster.topology(workload.request.topology)
         assert topology is not None
@@ -123,10 +125,14 @@ def test_a_topology_of_kai_beside_another_of_grove_is_told_and_still_kais_own() 
         kai_topology("kai/rack"), binding(rack="grove/rack"), POD_GROUP, group_of_set("rack"), deployed
     )
 
-    assert [str(problem).partition(". ")[0] for problem in found.problems] == [
-        'f:1:spec.levels: Grove has a topology "default" as well, with levels "grove/rack"'
+    assert findings(found.problems) == [
+        finding(grove.KAI_TOPOLOGY_DIFFERS, "1:spec.levels", name="default", levels=("grove/rack",))
     ]
-    assert {each.object.kind: each.request.topology for each in found.workloads if each.request} == {
+    assert {
+        each.object.kind: each.request.topology
+        for each in found.workloads
+        if isinstance(each, PlaceableWorkload)
+    } == {
         "PodGroup": "kai/default",
         "PodCliqueSet": "grove/default",
         "DynamoGraphDeployment": "grove/default",
@@ -165,7 +171,9 @@ def test_what_is_written_has_the_levels_of_the_family_it_comes_from_and_a_name_o
 def requests(found: Reading) -> dict[str, str]:
     """The name of each workload's request, by kind."""
     assert [str(problem) for problem in found.problems] == []
-    return {each.object.kind: each.request.name for each in found.workloads if each.request is not None}
+    return {
+        each.object.kind: each.request.name for each in found.workloads if isinstance(each, PlaceableWorkload)
+    }
 
 
 def node(name: str, gpus: int = 8) -> str:
@@ -190,7 +198,7 @@ def test_workloads_of_one_name_are_called_by_their_kind_as_well() -> None:
         ("PodCliqueSet", "train"),
         ("Job", "train"),
     ]
-    assert {each.request.name for each in found.workloads if each.request is not None} == {
+    assert {each.request.name for each in found.workloads if isinstance(each, PlaceableWorkload)} == {
         "default/other",
         "PodGroup default/train",
         "PodCliqueSet default/train",
@@ -198,6 +206,7 @@ def test_workloads_of_one_name_are_called_by_their_kind_as_well() -> None:
     }
     (job,) = (each for each in found.workloads if each.object.kind == "Job")
     assert [option.request.name for option in job.options] == ["Job default/train"]
+    assert isinstance(job, PlaceableWorkload)
     assert job.request is job.options[0].request
 
 
@@ -230,7 +239,7 @@ def test_workloads_of_one_name_hold_what_their_own_pods_use() -> None:
 
 
 def _bound(workload: Workload) -> list[str]:
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     return [name for pods in workload.request.root.pod_sets() for name in pods.bound]
 
 
@@ -256,7 +265,7 @@ def test_workloads_of_one_name_are_placed_beside_each_other() -> None:
     engine = Engine(found.cluster)
     statuses = []
     for workload in found.workloads:
-        assert workload.request is not None
+        assert isinstance(workload, PlaceableWorkload)
         outcome = engine.solve(workload.request)
         statuses.append(isinstance(outcome, Placed))
         if isinstance(outcome, Placed):

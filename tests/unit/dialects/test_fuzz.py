@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from closeknit.dialects import Reading, Source, read
 from closeknit.hub import request as hub_request
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.kit import TOPOLOGY, reading
 
 VALID = """
@@ -173,8 +174,8 @@ def sound(found: Reading) -> None:
         assert str(problem).isprintable(), problem
         assert problem.object is None or "".join(msgspec.structs.astuple(problem.object)).isprintable()
     for workload in found.workloads:
-        assert (workload.request is None) == bool(workload.problems)
-        if workload.request is not None:
+        assert isinstance(workload, PlaceableWorkload) or workload.problems
+        if isinstance(workload, PlaceableWorkload):
             topology = places_of.get(workload.request.topology or "")
             assert hub_request.problems(workload.request, topology) == ()
             assert all(place in names for pods in workload.request.root.pod_sets() for place in pods.bound)
@@ -191,7 +192,7 @@ def test_the_manifests_are_valid_to_begin_with() -> None:
     found = reading(TOPOLOGY, VALID)
 
     assert [str(problem) for problem in found.problems] == []
-    assert [workload.request is not None for workload in found.workloads] == [True]
+    assert [isinstance(workload, PlaceableWorkload) for workload in found.workloads] == [True]
     sound(found)
 
 

@@ -27,7 +27,8 @@ from closeknit.hub.keys import Key
 from closeknit.hub.problems import Code, OneOf, Problem
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import InvalidWorkload, PlaceableWorkload
+from tests.kit.problems import finding, findings
 
 UNKNOWN_LEVEL = Code("crew-unknown-level", "There is no level {level}. {remedy}")
 RESIZED = Code("crew-resized", "A crew cannot change from {old} to {new} pods.")
@@ -51,11 +52,11 @@ def compile_crew(stored: Stored[Crew], view: View) -> Compiled:
     if spec.together not in labels:
         remedy = OneOf.among(spec.together, labels)
         wrong = UNKNOWN_LEVEL.at(("spec", "together"), level=spec.together, remedy=remedy)
-        return Compiled((Workload(stored.object, "crew", None, (wrong,)),), (wrong,))
+        return Compiled((InvalidWorkload(stored.object, "crew", (wrong,)),), (wrong,))
     bound = tuple(pod.node for pod in pods_of(view, stored.key, "crew") if pod.holds)
     pods = PodSet("pods", spec.size, Resources({"nvidia.com/gpu": 1}), bound=bound)
     root = Group(name, (pods,), required=spec.together)
-    return Compiled((Workload(stored.object, "crew", Request(name, root, spec.topology)),))
+    return Compiled((PlaceableWorkload(stored.object, "crew", Request(name, root, spec.topology)),))
 
 
 def owner_of(pod: Stored[Pod]) -> Key | None:
@@ -120,15 +121,15 @@ def test_its_objects_are_compiled_against_the_topologies_of_other_families() -> 
 
     assert found.problems == ()
     (workload,) = found.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     assert (workload.dialect, workload.request.root.required) == ("crew", "rack")
 
 
 def test_its_problems_stand_at_their_field_in_the_file() -> None:
     found = reading_of(load(FAMILIES, sources(TOPOLOGY, crew(together="rakc"))))
 
-    assert [str(problem) for problem in found.problems] == [
-        'f:2:spec.together: There is no level "rakc". Did you mean "rack"? Allowed: "rack".'
+    assert findings(found.problems) == [
+        finding(UNKNOWN_LEVEL, "2:spec.together", level="rakc", remedy=OneOf.among("rakc", ["rack"]))
     ]
 
 
@@ -138,14 +139,14 @@ def test_its_pods_are_its_workloads() -> None:
     assert found.problems == ()
     assert [held.workload for held in found.cluster.holdings] == ["default/c"]
     (workload,) = found.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     assert [pods.bound for pods in workload.request.root.pod_sets()] == [("n1",)]
 
 
 def test_an_object_that_cannot_be_read_is_a_workload_all_the_same() -> None:
     found = reading_of(load(FAMILIES, sources(crew().replace("size: 2", "size: two"))))
 
-    assert [(each.object.name, each.request) for each in found.workloads] == [("c", None)]
+    assert [(each.object.name, type(each)) for each in found.workloads] == [("c", InvalidWorkload)]
 
 
 def test_it_says_what_may_not_change_and_what_its_status_is() -> None:
@@ -154,9 +155,7 @@ def test_it_says_what_may_not_change_and_what_its_status_is() -> None:
     )
     told = statuses_of(load(FAMILIES, sources(TOPOLOGY, NODE, crew(1), POD)))
 
-    assert [str(problem) for problem in changed.problems] == [
-        "f:2:spec.size: A crew cannot change from 2 to 3 pods."
-    ]
+    assert findings(changed.problems) == [finding(RESIZED, "2:spec.size", old=2, new=3)]
     assert [(each.family, each.conditions[0].status) for each in told.objects] == [("crew", "True")]
 
 

@@ -7,20 +7,33 @@ import json
 import pytest
 
 from closeknit.hub.cluster import Holding
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import kai
+from tests.kit.problems import Finding, finding
 from tests.unit.dialects.grove import sets
-from tests.unit.dialects.kit import held, pod, pod_group, problems, reading
+from tests.unit.dialects.kit import held, pod, pod_group, reading, reported
 from tests.unit.dialects.kueue import kit as kueue
 from tests.unit.dialects.osmo import kit as osmo
 from tests.unit.dialects.test_disambiguation import GPU, KUEUE, MANAGED, PLAIN_QUEUES, node, requests
 
-STRAY = '1:metadata.annotations.pod-group-name: There is no PodGroup "g" in namespace "default".'
+STRAY = finding(
+    kai.NO_SUCH_POD_GROUP,
+    "1:metadata.annotations.pod-group-name",
+    group="g",
+    namespace="default",
+    allowed=OneOf.among("g", []),
+)
 
 
 @pytest.mark.parametrize(
     ("others", "labels", "annotations", "strays"),
     [
         pytest.param(
-            [], {}, {}, [f"{STRAY} None is given; add it, or name none."], id="a pod of nobody's is a stray"
+            [],
+            {},
+            {},
+            [STRAY],
+            id="a pod of nobody's is a stray",
         ),
         pytest.param(
             [sets.pod_clique_set(sets.clique("w"), name="served")],
@@ -39,20 +52,20 @@ STRAY = '1:metadata.annotations.pod-group-name: There is no PodGroup "g" in name
     ],
 )
 def test_a_pod_that_another_family_claims_is_no_stray(
-    others: list[str], labels: dict[str, str], annotations: dict[str, str], strays: list[str]
+    others: list[str], labels: dict[str, str], annotations: dict[str, str], strays: list[Finding]
 ) -> None:
     given = json.loads(pod("p", "g"))
     given["metadata"]["labels"] = labels
     given["metadata"]["annotations"].update(annotations)
 
-    assert problems(json.dumps(given), *others) == strays
+    assert reported(json.dumps(given), *others) == strays
 
 
 def test_a_pod_of_a_workflow_whose_pod_group_is_still_to_come_is_no_stray() -> None:
     given = (osmo.pool(), osmo.workflow(["a"]))
     (made,) = (each for each in osmo.objects(*given) if each["kind"] == "Pod")
 
-    assert problems(*given, json.dumps(made)) == []
+    assert reported(*given, json.dumps(made)) == []
 
 
 def test_a_pod_that_names_a_pod_group_which_is_not_there_belongs_to_who_else_claims_it() -> None:

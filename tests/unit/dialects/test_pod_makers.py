@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
+from closeknit.apis.core_v1 import PodSpec
 from closeknit.dialects import DIALECTS, Source, translate
-from tests.unit.dialects.kit import node, reading
+from closeknit.hub.problems import Range
+from closeknit.hub.sentences import core, wire
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.common_problems import fields_of, unknown_field
+from tests.kit.problems import finding
+from tests.unit.dialects.kit import node, reading, reported
 from tests.unit.dialects.kueue import kit as kueue
 
 QUEUES = (
@@ -131,9 +137,11 @@ def counts(dialect: str, *texts: str) -> list[list[int]]:
     """The pods that must run at once, by workload and pod set."""
     found = reading(node("n"), *texts)
     assert [*map(str, found.problems)] == []
-    requests = [each.request for each in found.workloads if each.dialect == dialect]
-    assert all(each is not None and each.root.pod_sets() for each in requests)
-    return [[pods.least for pods in each.root.pod_sets()] for each in requests if each is not None]
+    workloads = [each for each in found.workloads if each.dialect == dialect]
+    placeable = [each for each in workloads if isinstance(each, PlaceableWorkload)]
+    assert placeable == workloads
+    assert all(each.request.root.pod_sets() for each in placeable)
+    return [[pods.least for pods in each.request.root.pod_sets()] for each in placeable]
 
 
 @pytest.mark.requirement("K114")
@@ -172,7 +180,7 @@ def test_what_is_written_of_them_is_understood_again(case: Case, target: str) ->
         minimums = sorted(
             sorted(pods.least for pods in each.request.root.pod_sets())
             for each in again.workloads
-            if each.request is not None
+            if isinstance(each, PlaceableWorkload)
         )
         assert minimums == sorted(map(sorted, grouped if target == "kai" else queued))
 
@@ -188,10 +196,10 @@ def test_a_template_that_is_wrong_is_told_at_its_path() -> None:
     spec = {"replicas": -1, "template": {"spec": {"container": []}}}
     text = written("apps/v1", "StatefulSet", spec, **{"kai.scheduler/queue": "team"})
 
-    assert [str(each).removeprefix("f:1:") for each in reading(text).problems] == [
-        'spec.replicas: "-1" is out of range. Allowed are 0 to 150000.',
-        'spec.template.spec.container: There is no field "container" here. Did you mean "containers"?',
-        "spec.template.spec.containers: This field is missing.",
+    assert reported(text) == [
+        finding(core.OUT_OF_RANGE, "1:spec.replicas", value="-1", allowed=Range(0, 150_000)),
+        unknown_field("1:spec.template.spec.container", *fields_of(PodSpec)),
+        finding(wire.MISSING_FIELD, "1:spec.template.spec.containers"),
     ]
 
 

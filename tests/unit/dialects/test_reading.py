@@ -13,7 +13,10 @@ from closeknit.dialects import Reading, Source, read
 from closeknit.hub.cluster import Holding
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
-from tests.unit.dialects.kit import TOPOLOGY, held, node, pod, pod_group, problems, reading
+from closeknit.hub.sentences import core
+from tests.kit.common_problems import not_found
+from tests.kit.problems import finding
+from tests.unit.dialects.kit import TOPOLOGY, held, node, pod, pod_group, reading, reported
 
 GPU = Resources({"nvidia.com/gpu": 1})
 
@@ -56,9 +59,7 @@ def test_bound_and_unfinished_pods_hold_resources_for_their_workload() -> None:
 def test_a_pod_on_a_node_that_is_not_there_is_a_problem_unless_lenient() -> None:
     texts = (node("node-1"), pod_group({"minMember": 0}), pod("p", "g", nodeName="nod-1"))
 
-    assert problems(*texts) == [
-        '3:spec.nodeName: There is no node "nod-1". Did you mean "node-1"? Allowed: "node-1".'
-    ]
+    assert reported(*texts) == [not_found("3:spec.nodeName", "node", "nod-1", "node-1")]
     found = reading(*texts, lenient=True)
     assert found.problems == ()
     assert tuple(held(found)) == ()
@@ -67,7 +68,7 @@ def test_a_pod_on_a_node_that_is_not_there_is_a_problem_unless_lenient() -> None
 def test_a_pod_on_a_node_that_cannot_be_read_is_no_mistake() -> None:
     broken = node("n").replace('"8"', "[]")
 
-    assert len(problems(broken, pod("p", nodeName="n"))) == 1
+    assert len(reported(broken, pod("p", nodeName="n"))) == 1
 
 
 @pytest.mark.requirement("A44", "K78")
@@ -115,8 +116,8 @@ def test_a_priority_class_of_the_cluster_replaces_one_that_kai_brings() -> None:
     "time", ["yesterday", "2025-01-01", "2025-01-01T00:00:00", "0001-01-01T00:00:00+14:00"]
 )
 def test_a_creation_time_must_be_one(time: str) -> None:
-    assert problems(pod_group({}, creationTimestamp=time)) == [
-        f'1:metadata.creationTimestamp: "{time}" is not a time. Write it as in 2025-01-31T12:00:00Z.'
+    assert reported(pod_group({}, creationTimestamp=time)) == [
+        finding(core.NOT_A_TIME, "1:metadata.creationTimestamp", value=time)
     ]
 
 

@@ -9,6 +9,10 @@ import pytest
 import yaml
 
 from closeknit.dialects import Reading, Served, Source, compare, read
+from closeknit.hub.sentences import core
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.common_problems import wrong_type
+from tests.kit.problems import Finding, finding, findings
 from tests.unit.dialects.grove.sets import gang, made_pod, members
 
 GROUP = {
@@ -44,20 +48,28 @@ def pods_of(found: Reading) -> dict[str, int]:
     return {
         each.object.name: sum(one.count for one in each.request.root.pod_sets())
         for each in found.workloads
-        if each.request is not None
+        if isinstance(each, PlaceableWorkload)
     }
+
+
+def incomplete(kind: str, name: str, path: str, needed: int, created: int) -> Finding:
+    """An object in the cluster has fewer pods than must run at once."""
+    return finding(
+        core.PODS_NOT_THERE,
+        f"{kind}/default/{name} in the cluster (context c): {path}",
+        needed="1 pod" if needed == 1 else f"{needed} pods",
+        given="1 is there" if created == 1 else "none are there",
+    )
 
 
 @pytest.mark.parametrize(
     ("objects", "planned", "notes"),
     [
-        pytest.param(
-            [GROUP], {}, ["spec.minMember: 2 pods must run at once, and none are there."], id="no pod at all"
-        ),
+        pytest.param([GROUP], {}, [incomplete("PodGroup", "g", "spec.minMember", 2, 0)], id="no pod at all"),
         pytest.param(
             [GROUP, pod("a")],
             {},
-            ["spec.minMember: 2 pods must run at once, and 1 is there."],
+            [incomplete("PodGroup", "g", "spec.minMember", 2, 1)],
             id="too few pods",
         ),
         pytest.param([GROUP, pod("a"), pod("b"), pod("c")], {"g": 3}, [], id="enough pods"),
@@ -65,15 +77,15 @@ def pods_of(found: Reading) -> dict[str, int]:
             [group(subGroups=[{"name": "a", "minMember": 1}, {"name": "b", "minMember": 4}])],
             {},
             [
-                "spec.subGroups[0].minMember: 1 pod must run at once, and none are there.",
-                "spec.subGroups[1].minMember: 4 pods must run at once, and none are there.",
+                incomplete("PodGroup", "g", "spec.subGroups[0].minMember", 1, 0),
+                incomplete("PodGroup", "g", "spec.subGroups[1].minMember", 4, 0),
             ],
             id="each leaf is told",
         ),
         pytest.param(
             [gang(members("w", 2), named=""), made_pod("w-0", "gang", "w")],
             {},
-            ["spec.podgroups[0].minReplicas: 2 pods must run at once, and 1 is there."],
+            [incomplete("PodGang", "gang", "spec.podgroups[0].minReplicas", 2, 1)],
             id="a PodGang with too few pods",
         ),
         pytest.param(
@@ -85,14 +97,13 @@ def pods_of(found: Reading) -> dict[str, int]:
     ],
 )
 def test_in_a_cluster_nothing_is_assumed(
-    objects: list[Any], planned: dict[str, int], notes: list[str]
+    objects: list[Any], planned: dict[str, int], notes: list[Finding]
 ) -> None:
     found = served(*objects)
 
     assert found.problems == ()
     assert pods_of(found) == planned
-    told = [str(each).partition(" (context c): ")[2] for each in found.notes]
-    assert told == [f"{note} It is planned once they are." for note in notes]
+    assert findings(found.notes) == notes
 
 
 def test_in_a_file_pods_are_assumed_also_beside_a_cluster() -> None:
@@ -114,6 +125,9 @@ def test_problems_name_the_object_and_the_cluster() -> None:
     (problem,) = served(group(minMember="two")).problems
 
     assert problem.live
+    assert findings([problem]) == [
+        wrong_type("PodGroup/default/g in the cluster (context c): spec.minMember", "two", int)
+    ]
     assert str(problem).startswith("PodGroup/default/g in the cluster (context c): spec.minMember: ")
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
-from closeknit.scheduler.planning import Verdict, plan
+from closeknit.scheduler.planning import AnyVerdict, plan
 from tests.unit.dialects.kit import reading
 
 
-def decided(*texts: str) -> dict[str, Verdict]:
+def decided(*texts: str) -> dict[str, AnyVerdict]:
     """What becomes of each workload, by its name; the manifests must be without problems."""
     read = reading(*texts)
     assert [str(problem) for problem in read.problems] == []
@@ -16,12 +16,12 @@ def decided(*texts: str) -> dict[str, Verdict]:
     return {verdict.workload.object.name: verdict for verdict in verdicts}
 
 
-def places_of(verdict: Verdict) -> list[str]:
+def places_of(verdict: AnyVerdict) -> list[str]:
     """The node of each pod that is placed, sorted."""
     assert isinstance(verdict.outcome, Placed)
     return sorted(assignment.node for assignment in verdict.outcome.assignments)
 
 
-def nodes_of(verdict: Verdict) -> set[str]:
+def nodes_of(verdict: AnyVerdict) -> set[str]:
     """The nodes that get pods."""
     return set(places_of(verdict))

@@ -8,9 +8,11 @@ from closeknit.engine import Engine, checked_requests
 from closeknit.hub.outcome import Placed
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.request import Request, problems
+from closeknit.hub.sentences import hub
 from closeknit.hub.topology import Topology
 from closeknit.testing.builders import pods, request
 from closeknit.testing.drawings import parse
+from tests.kit.problems import finding, findings
 
 TWO_RACKS = "r1\n  x1: 4\nr2\n  x2: 4\n"
 
@@ -65,7 +67,7 @@ def test_a_node_that_has_gone_is_missed_though_the_request_is_known() -> None:
 
     with pytest.raises(InvalidError) as refused:
         engine.decide(asked)
-    assert str(refused.value) == 'p.bound[0]: There is no node "x1"; a pod cannot run on it.'
+    assert findings(refused.value.problems) == [finding(hub.BOUND_TO_UNKNOWN_NODE, "p.bound[0]", node="x1")]
 
 
 def test_the_request_not_asked_for_the_longest_is_forgotten(

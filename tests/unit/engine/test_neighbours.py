@@ -12,7 +12,7 @@ from closeknit.hub.copying import replace
 from closeknit.hub.drawing import HOSTNAME, parse
 from closeknit.hub.neighbours import Apart, Near, Neighbour, PodRule, PodSelector, Spread
 from closeknit.hub.nodes import Operator, Requirement
-from closeknit.hub.outcome import Departure, Placed, Unplaceable
+from closeknit.hub.outcome import Departure, ExclusionReason, Placed, Unplaceable
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.testing import check
@@ -331,28 +331,31 @@ def test_every_domain_that_takes_a_pod_is_told_where_only_one_of_a_block_can_be_
         pytest.param(
             asked(pods(1, "x", Apart("block", app("y")))),
             [runs("a1", "y"), runs("b1", "y")],
-            [("apart", "block (other-y)", 5)],
+            [(ExclusionReason.ANTI_AFFINITY, "block (other-y)", 5)],
             id="whom they must not meet",
         ),
         pytest.param(
             asked(pods(1, "y")),
             [runs("a1", "x", Apart("block", app("y"))), runs("b1", "z", Apart("block", app("y")))],
-            [("kept away", "block (other-x, other-z)", 5)],
+            [(ExclusionReason.EXISTING_ANTI_AFFINITY, "block (other-x, other-z)", 5)],
             id="who keeps them away",
         ),
         pytest.param(
-            asked(pods(1, "x", Near(("rack",), app("y")))), [], [("company", "rack", 5)], id="what is missing"
+            asked(pods(1, "x", Near(("rack",), app("y")))),
+            [],
+            [(ExclusionReason.POD_AFFINITY, "rack", 5)],
+            id="what is missing",
         ),
         pytest.param(
             asked(pods(1, "x", Spread("no such label", app("x")))),
             [],
-            [("no label", "no such label", 5)],
+            [(ExclusionReason.TOPOLOGY_KEY, "no such label", 5)],
             id="a label that no node has",
         ),
     ],
 )
 def test_a_failure_tells_who_is_in_the_way(
-    request_: Request, held: list[Holding], told: list[tuple[str, str, int]]
+    request_: Request, held: list[Holding], told: list[tuple[ExclusionReason, str, int]]
 ) -> None:
     outcome = Engine(replace(CLUSTER, holdings=tuple(held))).solve(request_)
 

@@ -15,9 +15,11 @@ from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.request import Request
+from closeknit.hub.sentences import hub
 from closeknit.testing import check
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
+from tests.kit.problems import finding, findings
 
 RACKS_OF_5_AND_4 = parse("""
     r1
@@ -353,7 +355,6 @@ def test_a_child_coarser_than_its_parent_is_refused_naming_both_levels() -> None
     with pytest.raises(InvalidError) as caught:
         Engine(ONE_ZONE_ONE_RACK).solve(asked)
 
-    assert [str(problem) for problem in caught.value.problems] == [
-        'root.members[0].required: "zone" is coarser than "rack", the level required above it. '
-        'Name "rack" or a finer level, or leave it out.'
+    assert findings(caught.value.problems) == [
+        finding(hub.COARSER_THAN_ABOVE, "root.members[0].required", level="zone", bound="rack")
     ]

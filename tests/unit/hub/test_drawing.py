@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.drawing import GPU, HOSTNAME, draw, parse
 from closeknit.hub.nodes import Effect, Node, Taint
-from closeknit.hub.problems import InvalidError
+from closeknit.hub.problems import InvalidError, OneOf, Problem
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import hub
 from closeknit.hub.topology import Level, Topology
 from closeknit.testing.random_clusters import TOPOLOGY, random_cluster
+from tests.kit.problems import Finding, finding, findings
 
 EXAMPLE = """\
 z1
@@ -129,141 +131,165 @@ def test_an_empty_drawing_is_an_empty_cluster() -> None:
     assert parse("\n# Nothing.\n") == Cluster((Topology("default", ()),), ())
 
 
-KNOWN = (
-    'Allowed: "cpu", "ephemeral-storage", "label", "memory", "no-hostname", "not-ready", "pods", "taint"'
-    " and 2 more. A resource of another name needs a slash in it."
+WORDS = (
+    "cpu",
+    "ephemeral-storage",
+    "label",
+    "memory",
+    "no-hostname",
+    "not-ready",
+    "pods",
+    "taint",
+    "unschedulable",
+    "used",
 )
 
 
+def on_host(problem: Problem) -> Finding:
+    """A problem of host x1, drawn on the first line."""
+    return finding(hub.DRAWN_HOST, "line 1", host="x1", problem=problem)
+
+
 @pytest.mark.parametrize(
-    ("text", "line", "message"),
+    ("text", "problem"),
     [
         pytest.param(
             "r1\n  x1: 8\nr2\n  x1: 8",
-            4,
-            'Host "x1" is already drawn on line 2. Give each host of the cluster its own name.',
+            finding(hub.HOST_DRAWN_TWICE, "line 4", host="x1", line=2),
             id="a host twice",
         ),
         pytest.param(
             "b1\n  r1\n  r1",
-            3,
-            'Domain "b1/r1" is already drawn on line 2. Draw all of it in one place, or give this one its own name.',
+            finding(hub.DOMAIN_DRAWN_TWICE, "line 3", domain="b1/r1", line=2),
             id="a domain twice",
         ),
         pytest.param(
             "r1\n  x1: 8\n    x2: 8",
-            3,
-            'Host "x1" holds nothing further. Indent by 2, or drop the colon to make it a domain.',
+            finding(hub.INSIDE_A_HOST, "line 3", host="x1", column=2),
             id="a host inside a host",
         ),
         pytest.param(
             "b1\n    r1\n  x1: 8",
-            3,
-            "The line is indented by 2, which matches no line above it. Indent by 0 or 4.",
+            finding(hub.INDENTED_BETWEEN, "line 3", column=2, allowed="0 or 4"),
             id="a line between two columns",
         ),
-        pytest.param("r1\n\tx1: 8", 2, "The line is indented with a tab. Indent with spaces.", id="a tab"),
+        pytest.param("r1\n\tx1: 8", finding(hub.INDENTED_WITH_TAB, "line 2"), id="a tab"),
         pytest.param(
             "rack one",
-            1,
-            '"rack one" does not start with one name. Write a domain as one word,'
-            " or a host as one word, a colon and its GPUs.",
+            finding(hub.NOT_ONE_NAME, "line 1", line="rack one"),
             id="a domain of two words",
         ),
         pytest.param(
             ": 8",
-            1,
-            '": 8" does not start with one name. Write a domain as one word,'
-            " or a host as one word, a colon and its GPUs.",
+            finding(hub.NOT_ONE_NAME, "line 1", line=": 8"),
             id="a host without a name",
         ),
         pytest.param(
             "a\n  b\n    c\n      d\n        e",
-            5,
-            '"e" lies 5 levels deep. The levels are region, zone, block, rack. Name as many as are drawn.',
+            finding(
+                hub.DRAWN_TOO_DEEP,
+                "line 5",
+                domain="e",
+                depth=5,
+                remedy="The levels are region, zone, block, rack. Name as many as are drawn.",
+            ),
             id="more levels than have usual names",
         ),
         pytest.param(
             "x1: eight",
-            1,
-            'Host "x1": nvidia.com/gpu: "eight" is not a quantity. Write a number with an optional suffix'
-            " (n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei), such as 8, 500m or 1.5Gi.",
+            on_host(
+                hub.RESOURCE_AMOUNT.at(
+                    resource="nvidia.com/gpu", problem=hub.UNKNOWN_SUFFIX.at(value="eight")
+                )
+            ),
             id="GPUs that are no number",
         ),
         pytest.param(
             "x1: -1",
-            1,
-            'Host "x1": nvidia.com/gpu: "-1" is negative. Write zero or more.',
+            on_host(hub.RESOURCE_AMOUNT.at(resource="nvidia.com/gpu", problem=hub.NEGATIVE.at(value="-1"))),
             id="less than none",
         ),
         pytest.param(
             "x1: 8 cpus=4",
-            1,
-            f'Host "x1": "cpus=4" is not understood. Did you mean "cpu"? {KNOWN}',
+            on_host(
+                hub.UNKNOWN_WORD.at(
+                    word="cpus=4",
+                    remedy=OneOf("cpus", WORDS),
+                )
+            ),
             id="a misspelt word",
         ),
-        pytest.param("x1: 8 8", 1, f'Host "x1": "8" is not understood. {KNOWN}', id="GPUs twice"),
         pytest.param(
-            "x1: cpu=1 cpu=2", 1, 'Host "x1": cpu is written twice. Write it once.', id="a resource twice"
+            "x1: 8 8",
+            on_host(
+                hub.UNKNOWN_WORD.at(
+                    word="8",
+                    remedy=OneOf("8", WORDS),
+                )
+            ),
+            id="GPUs twice",
+        ),
+        pytest.param(
+            "x1: cpu=1 cpu=2",
+            on_host(hub.RESOURCE_TWICE.at(resource="cpu")),
+            id="a resource twice",
         ),
         pytest.param(
             "x1: pods=0",
-            1,
-            'Host "x1": pods=0 cannot be drawn. Write unschedulable instead.',
+            on_host(hub.NO_PODS_DRAWN.at()),
             id="a host for no pods at all",
         ),
         pytest.param(
             "x1: 8 taint:NoSchedule",
-            1,
-            'Host "x1": "taint:NoSchedule" is not a taint. Write taint:KEY=VALUE:EFFECT or taint:KEY:EFFECT.',
+            on_host(hub.NOT_A_TAINT.at(word="taint:NoSchedule")),
             id="a taint without a key",
         ),
         pytest.param(
             "x1: 8 taint:a=b:noschedule",
-            1,
-            'Host "x1": "noschedule" is not a taint\'s effect. Did you mean "NoSchedule"?'
-            ' Allowed: "NoExecute", "NoSchedule", "PreferNoSchedule".',
+            on_host(
+                hub.UNKNOWN_EFFECT.at(
+                    effect="noschedule",
+                    remedy=OneOf("noschedule", ("NoExecute", "NoSchedule", "PreferNoSchedule")),
+                )
+            ),
             id="an effect that there is not",
         ),
         pytest.param(
             "x1: 8 used=all",
-            1,
-            'Host "x1": "used=all" does not start with a number of pods. '
-            "Write used=3, used=3:train or used=3:train:cpu=4,port=80/TCP.",
+            on_host(hub.USED_WITHOUT_NUMBER.at(word="used=all")),
             id="a use without a number",
         ),
         pytest.param(
             "x1: 8 used=1:train:port=http",
-            1,
-            'Host "x1": "port=http" is not a port. Write port=80 or port=80/UDP.',
+            on_host(hub.NOT_A_PORT.at(word="port=http")),
             id="a port that is no number",
         ),
         pytest.param(
             "x1: 8 used=5 used=4:train",
-            1,
-            'Host "x1": 9 of nvidia.com/gpu are used, but it has 8.',
+            on_host(hub.MORE_USED_THAN_OFFERED.at(used="9", resource="nvidia.com/gpu", offered="8")),
             id="more used than there is",
         ),
         pytest.param(
             "x1: 8 pods=2 used=3",
-            1,
-            'Host "x1": 3 of pods are used, but it has 2.',
+            on_host(hub.MORE_USED_THAN_OFFERED.at(used="3", resource="pods", offered="2")),
             id="more pods than the host takes",
         ),
     ],
 )
-def test_a_problem_is_found_at_its_line(text: str, line: int, message: str) -> None:
+def test_a_problem_is_found_at_its_line(text: str, problem: Finding) -> None:
     with pytest.raises(InvalidError) as caught:
         parse(text)
 
-    assert str(caught.value) == f"line {line}: {message}"
+    assert findings(caught.value.problems) == [problem]
 
 
 def test_hosts_below_the_last_named_level_are_refused() -> None:
     with pytest.raises(InvalidError) as caught:
         parse("b1\n  r1\n    x1: 1", levels=("block",))
 
-    assert str(caught.value) == 'line 2: "r1" lies 2 levels deep. The levels are block.'
+    assert findings(caught.value.problems) == [
+        finding(hub.DRAWN_TOO_DEEP, "line 2", domain="r1", depth=2, remedy="The levels are block.")
+    ]
 
 
 def test_all_problems_come_at_once_in_the_order_of_lines() -> None:
@@ -283,9 +309,9 @@ def test_a_drawing_by_an_unknown_topology_is_refused() -> None:
     with pytest.raises(InvalidError) as caught:
         draw(parse("x1: 1"), "defualt")
 
-    assert str(caught.value) == (
-        'topology: There is no topology "defualt". Did you mean "default"? Allowed: "default".'
-    )
+    assert findings(caught.value.problems) == [
+        finding(hub.UNKNOWN_TOPOLOGY, "topology", topology="defualt", remedy=OneOf("defualt", ("default",)))
+    ]
 
 
 @given(st.integers(0, 10**6))

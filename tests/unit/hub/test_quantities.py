@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from closeknit.hub import quantities
+from closeknit.hub.problems import InvalidError
 from closeknit.hub.quantities import LARGEST, Rounding
+from closeknit.hub.sentences import hub
+from tests.kit.problems import Finding, finding, findings
 
 SUFFIXES = {
     "n": Decimal("1e-9"),
@@ -86,28 +89,28 @@ def test_reading(text: str | float, value: Fraction) -> None:
     ],
 )
 def test_what_is_not_a_quantity_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not a quantity\. Write a number with .*1\.5Gi\."):
+    with pytest.raises(InvalidError) as caught:
         quantities.parse(text)
+
+    assert findings(caught.value.problems) == [finding(hub.UNKNOWN_SUFFIX, value=text)]
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "problem"),
     [
-        pytest.param(
-            True, "True is not a quantity. Write a number, such as 8, 500m or 1.5Gi.", id="a boolean"
-        ),
+        pytest.param(True, finding(hub.NOT_A_QUANTITY, value="True"), id="a boolean"),
         pytest.param(
             "1" * 65,
-            f'"{"1" * 65}" is too long for a quantity. Write at most 64 characters.',
+            finding(hub.QUANTITY_TOO_LONG, value="1" * 65),
             id="a number that is too long to be meant",
         ),
     ],
 )
-def test_refusals_are_sentences(text: str | float, message: str) -> None:
-    with pytest.raises(ValueError, match="quantity") as caught:
+def test_refusals_are_sentences(text: str | float, problem: Finding) -> None:
+    with pytest.raises(InvalidError) as caught:
         quantities.parse(text)
 
-    assert str(caught.value) == message
+    assert findings(caught.value.problems) == [problem]
 
 
 @pytest.mark.parametrize(
@@ -127,34 +130,34 @@ def test_amounts(resource: str, text: str | int, rounding: Rounding, units: int)
 
 
 @pytest.mark.parametrize(
-    ("resource", "text", "message"),
+    ("resource", "text", "problem"),
     [
-        pytest.param("cpu", "-1", '"-1" is negative. Write zero or more.', id="less than nothing"),
+        pytest.param("cpu", "-1", finding(hub.NEGATIVE, value="-1"), id="less than nothing"),
         pytest.param(
             "memory",
             LARGEST + 1,
-            f"{LARGEST + 1} is too large. The most that can be counted is {LARGEST}.",
+            finding(hub.TOO_LARGE, value=LARGEST + 1, most=LARGEST),
             id="one more than 63 bits",
         ),
         pytest.param(
             "cpu",
             "9223372037",
-            '"9223372037" is too large. The most that can be counted is 9223372036.',
+            finding(hub.TOO_LARGE, value="9223372037", most=9_223_372_036),
             id="more cores than 63 bits of billionths",
         ),
         pytest.param(
             "memory",
             "1e999",
-            f'"1e999" is too large. The most that can be counted is {LARGEST}.',
+            finding(hub.TOO_LARGE, value="1e999", most=LARGEST),
             id="an exponent out of all bounds",
         ),
     ],
 )
-def test_amounts_refused(resource: str, text: str | int, message: str) -> None:
-    with pytest.raises(ValueError, match=r"negative|too large") as caught:
+def test_amounts_refused(resource: str, text: str | int, problem: Finding) -> None:
+    with pytest.raises(InvalidError) as caught:
         quantities.amount(resource, text)
 
-    assert str(caught.value) == message
+    assert findings(caught.value.problems) == [problem]
 
 
 @given(st.sampled_from(["cpu", "memory", "nvidia.com/gpu", "pods"]), st.integers(0, LARGEST))

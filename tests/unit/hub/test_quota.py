@@ -7,9 +7,10 @@ import pytest
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.copying import replace
 from closeknit.hub.outcome import DomainFit, Holder
-from closeknit.hub.quota import LEVEL, Account, Charge, Option, refused
+from closeknit.hub.quota import Account, Charge, Option, refused
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
+from closeknit.hub.shortfall import QuotaExceeded, QuotaScope
 
 ACCOUNT = ("queue", "flavor")
 
@@ -53,7 +54,12 @@ def test_a_refusal_names_the_accounts_with_the_most_room_first() -> None:
     fits = [DomainFit(("q", "small"), 1, "gpu"), DomainFit(("q", "large"), 4, "gpu")]
     (shortfall,) = refused(option("a", 8, 8), fits).shortfalls
 
-    assert (shortfall.group, shortfall.level, shortfall.wanted, shortfall.fits) == ("a", LEVEL, 8, 4)
+    assert (shortfall.group, shortfall.reason, shortfall.wanted, shortfall.fits) == (
+        "a",
+        QuotaExceeded(QuotaScope.FLAVOR),
+        8,
+        4,
+    )
     assert [fit.domain for fit in shortfall.best] == [("q", "large"), ("q", "small")]
 
 

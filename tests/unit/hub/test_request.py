@@ -2,101 +2,109 @@ from __future__ import annotations
 
 import pytest
 
+from closeknit.hub.problems import OneOf, Range
 from closeknit.hub.request import Group, Member, PodSet, Request, problems
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import hub
 from closeknit.hub.topology import Level, Topology
 from closeknit.testing.builders import group, pods, request
+from tests.kit.problems import Finding, finding, findings
 
 TOPOLOGY = Topology("default", (Level("zone"), Level("block"), Level("rack")))
 
 
 @pytest.mark.parametrize(
-    ("member", "path", "message"),
+    ("member", "problem"),
     [
         pytest.param(
             PodSet("a", 1, bound=("x1", "x2")),
-            "root.members[0].bound",
-            "2 pods run already, but count is 1. Raise count.",
+            finding(hub.MORE_BOUND_THAN_COUNT, "root.members[0].bound", bound=2, count=1),
             id="more running pods than there are",
         ),
         pytest.param(
             PodSet("a", 3, bound=("x1",), pods=("p1",)),
-            "root.members[0].pods",
-            "1 names are given for 2 pods. Name all of them or none.",
+            finding(hub.NAMES_DO_NOT_MATCH, "root.members[0].pods", names=1, pods=2),
             id="names for only some of the open pods",
         ),
         pytest.param(
             PodSet("a", 1, Resources({"cpu": -5})),
-            "root.members[0].resources.cpu",
-            "-5 is negative. Write zero or more.",
+            finding(hub.NEGATIVE, "root.members[0].resources.cpu", value=-5),
             id="a negative amount",
         ),
         pytest.param(
             pods("a", 2, minimum=3),
-            "root.members[0].minimum",
-            "3 is not possible. Allowed are 0 to 2.",
+            finding(hub.IMPOSSIBLE_MINIMUM, "root.members[0].minimum", value=3, remedy=Range(0, 2)),
             id="a minimum above the count",
         ),
         pytest.param(
             pods("a", 2, minimum=-1),
-            "root.members[0].minimum",
-            "-1 is not possible. Allowed are 0 to 2.",
+            finding(hub.IMPOSSIBLE_MINIMUM, "root.members[0].minimum", value=-1, remedy=Range(0, 2)),
             id="a negative minimum of pods",
         ),
         pytest.param(
             group("g", pods("a", 1), pods("b", 1), minimum=3),
-            "root.members[0].minimum",
-            "3 is not possible. Allowed are 0 to 2.",
+            finding(hub.IMPOSSIBLE_MINIMUM, "root.members[0].minimum", value=3, remedy=Range(0, 2)),
             id="a minimum above the number of members",
         ),
         pytest.param(
             group("root", pods("a", 1)),
-            "root.members[0].name",
-            'The name "root" is used twice; give each member its own.',
+            finding(hub.NAME_USED_TWICE, "root.members[0].name", name="root"),
             id="a group with the name of another",
         ),
         pytest.param(
             group("g", pods("g", 1)),
-            "root.members[0].members[0].name",
-            'The name "g" is used twice; give each member its own.',
+            finding(hub.NAME_USED_TWICE, "root.members[0].members[0].name", name="g"),
             id="a pod set with the name of its group",
         ),
         pytest.param(
             group("g", pods("a", 1), required="racks"),
-            "root.members[0].required",
-            'Topology "default" has no level "racks". Did you mean "rack"? Allowed: "block", "rack", "zone".',
+            finding(
+                hub.UNKNOWN_LEVEL,
+                "root.members[0].required",
+                topology="default",
+                level="racks",
+                remedy=OneOf("racks", ("block", "rack", "zone")),
+            ),
             id="a required level that the topology lacks",
         ),
         pytest.param(
             group("g", pods("a", 1), preferred="row"),
-            "root.members[0].preferred",
-            'Topology "default" has no level "row". Allowed: "block", "rack", "zone".',
+            finding(
+                hub.UNKNOWN_LEVEL,
+                "root.members[0].preferred",
+                topology="default",
+                level="row",
+                remedy=OneOf("row", ("block", "rack", "zone")),
+            ),
             id="a preferred level that the topology lacks",
         ),
         pytest.param(
             group("g", group("h", pods("a", 1), required="zone"), required="rack"),
-            "root.members[0].members[0].required",
-            '"zone" is coarser than "rack", the level required above it. '
-            'Name "rack" or a finer level, or leave it out.',
+            finding(
+                hub.COARSER_THAN_ABOVE, "root.members[0].members[0].required", level="zone", bound="rack"
+            ),
             id="a level required that is coarser than the one required above",
         ),
         pytest.param(
             group("g", group("h", group("i", pods("a", 1), required="zone")), required="rack"),
-            "root.members[0].members[0].members[0].required",
-            '"zone" is coarser than "rack", the level required above it. '
-            'Name "rack" or a finer level, or leave it out.',
+            finding(
+                hub.COARSER_THAN_ABOVE,
+                "root.members[0].members[0].members[0].required",
+                level="zone",
+                bound="rack",
+            ),
             id="the same, with a group without levels between the two",
         ),
     ],
 )
-def test_one_problem_is_found_at_its_path(member: Member, path: str, message: str) -> None:
-    assert [str(each) for each in problems(request("train", member), TOPOLOGY)] == [f"{path}: {message}"]
+def test_one_problem_is_found_at_its_path(member: Member, problem: Finding) -> None:
+    assert findings(problems(request("train", member), TOPOLOGY)) == [problem]
 
 
 def test_a_negative_count_is_a_problem() -> None:
-    found = problems(request("train", PodSet("a", -1, minimum=0)), TOPOLOGY)
+    reported = findings(problems(request("train", PodSet("a", -1, minimum=0)), TOPOLOGY))
 
-    assert "root.members[0].count: -1 is negative. Write zero or more." in [str(each) for each in found]
+    assert finding(hub.NEGATIVE, "root.members[0].count", value=-1) in reported
 
 
 @pytest.mark.parametrize(
@@ -126,15 +134,15 @@ def test_without_a_topology_a_level_is_a_problem_and_no_level_is_none() -> None:
     levelled = request("train", pods("a", 1), required="rack", topology=None)
 
     assert problems(plain, None) == ()
-    assert [str(each) for each in problems(levelled, None)] == [
-        'root.required: The level "rack" is named, but the request names no known topology.'
+    assert findings(problems(levelled, None)) == [
+        finding(hub.LEVEL_WITHOUT_TOPOLOGY, "root.required", level="rack")
     ]
 
 
 def test_an_unknown_topology_is_a_problem() -> None:
-    found = problems(request("train", pods("a", 1), topology="gone"), None)
+    asked = request("train", pods("a", 1), topology="gone")
 
-    assert [str(each) for each in found] == ['topology: There is no topology "gone".']
+    assert findings(problems(asked, None)) == [finding(hub.NO_SUCH_TOPOLOGY, "topology", topology="gone")]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from closeknit.hub.quantities import Rounding
-from closeknit.hub.resources import Resources
+from closeknit.hub.resources import Resources, is_extended
 
 amounts = st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu", "pods"]), st.integers(-5, 5))
 
@@ -50,7 +50,7 @@ def test_copies_are_equal(amount: dict[str, int]) -> None:
 
 
 def test_resources_cannot_be_changed() -> None:
-    with pytest.raises(AttributeError, match="make a new value"):
+    with pytest.raises(AttributeError, match="Resources"):
         Resources()._amounts = {"cpu": 1}
 
 
@@ -64,3 +64,18 @@ def test_quantities_are_read_by_the_unit_of_their_resource() -> None:
     assert read == Resources({"cpu": 10**8, "memory": 1024, "nvidia.com/gpu": 8})
     assert repr(read) == "Resources(cpu=100m, memory=1Ki, nvidia.com/gpu=8)"
     assert Resources.parse({"pods": "1.5"}, Rounding.DOWN) == Resources({"pods": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "extended"),
+    [
+        ("nvidia.com/gpu", True),
+        ("kubernetes.io/batch-cpu", True),
+        ("cpu", False),
+        ("hugepages-2Mi", False),
+        ("pods", False),
+        ("gpu", False),
+    ],
+)
+def test_a_resource_whose_name_has_a_domain_is_extended(name: str, extended: bool) -> None:
+    assert is_extended(name) is extended

@@ -145,7 +145,7 @@ async def test_a_lease_that_another_took_by_force_is_lost_at_the_next_look() -> 
     toy._store(KEY, toy.objects[KEY] | {"spec": {"holderIdentity": "b", "leaseDurationSeconds": 15}})
     await clock.advance(3)
 
-    with pytest.raises(LostLeaseError, match="is held by b"):
+    with pytest.raises(LostLeaseError, match=r"ns/l .*\bb\b"):
         await holder
     assert toy.objects[KEY]["spec"]["holderIdentity"] == "b"
 
@@ -240,5 +240,6 @@ async def test_why_a_lease_cannot_be_taken_is_told_once_and_it_is_tried_again(ca
     "terms", [(10, 10, 2), (15, 2, 10), (15, 10, 0)], ids=["equal", "wrong order", "no pause"]
 )
 def test_terms_under_which_two_could_hold_are_refused(terms: tuple[float, float, float]) -> None:
-    with pytest.raises(ValueError, match="or two could hold one lease"):
+    numbers = r"\({:g}\).*\({:g}\).*\({:g}\)".format(*terms)
+    with pytest.raises(ValueError, match=numbers):
         Terms(duration=terms[0], renew_within=terms[1], every=terms[2])

@@ -8,10 +8,12 @@ import pytest
 
 from closeknit.dialects.core.kinds import KINDS
 from closeknit.hub.outcome import Placed
+from closeknit.hub.sentences import claims, scheduler
+from closeknit.hub.workload import PlaceableWorkload
 from closeknit.kube.resources import PERSISTENT_VOLUME_CLAIMS
 from closeknit.live.entries import key_of
 from closeknit.scheduler.cluster_state import ClusterState
-from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.planning import AnyVerdict
 from closeknit.scheduler.reporter import Silence
 from closeknit.scheduler.settings import Settings
 from tests.filters.cases import Object, node, pod
@@ -30,6 +32,7 @@ from tests.filters.claims import (
     volume,
     volume_claim,
 )
+from tests.kit.problems import Finding, finding, findings
 from tests.unit.scheduler.living import living
 
 
@@ -50,12 +53,12 @@ class Live:
             self.state.heard(kind, obj["apiVersion"], key, told)
             assert version
 
-    def verdict(self) -> str:
-        """The node that the only unit gets, or why it waits."""
+    def verdict(self) -> str | list[Finding]:
+        """The node that the only unit gets, or the problems for which it waits."""
         self.state.news()
         (unit,) = self.state.units.values()
-        if unit.request is None:
-            return " ".join(problem.message for problem in unit.problems)
+        if not isinstance(unit, PlaceableWorkload):
+            return findings(unit.problems)
         outcome = self.state.engine.solve(unit.request)
         return outcome.assignments[0].node if isinstance(outcome, Placed) else "no room"
 
@@ -80,7 +83,7 @@ def test_a_pod_waits_until_a_claim_was_made_for_it_from_its_template() -> None:
     waits = pod("p", {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "each"}]})
     template = claim("each", request("gpus"), template=True)
     live = Live(node("a"), node("b"), *DEVICES, template, waits)
-    assert live.verdict().startswith('No ResourceClaim was made yet from ResourceClaimTemplate "each"')
+    assert live.verdict() == [finding(claims.NOT_MADE, name="each")]
 
     made = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "p-gpu"}]}
     live.hear(claim("p-gpu", request("gpus"), allocated=[("a", "0")]), {**waits, "status": made})
@@ -96,24 +99,32 @@ def test_a_pod_whose_template_asks_for_no_claim_waits_for_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "want"),
+    ("changed", "expected"),
     [
         pytest.param(
-            {"bindingConditions": ["Attached"]}, "must be prepared before a pod is bound", id="conditions"
+            {"bindingConditions": ["Attached"]},
+            [finding(claims.BINDING_CONDITIONS, name="gpus")],
+            id="conditions",
         ),
         pytest.param(
             {"consumesCounters": [{"counterSet": "x", "counters": {"y": {"value": "1"}}}]},
             "no room",
             id="counters that the pool does not have",
         ),
-        pytest.param({"allowMultipleAllocations": True}, "take several claims", id="capacity"),
+        pytest.param(
+            {"allowMultipleAllocations": True},
+            [finding(claims.DEVICES_SHARED, name="gpus")],
+            id="capacity",
+        ),
     ],
 )
-def test_pods_whose_devices_cannot_be_given_stay_pending_with_that_reason(changed: Object, want: str) -> None:
+def test_pods_whose_devices_cannot_be_given_stay_pending_with_that_reason(
+    changed: Object, expected: str | list[Finding]
+) -> None:
     slices = [resource_slice("a", [device("0", **changed)])]
     live = Live(node("a"), GPUS, *slices, claim("one", request("gpus")), pod("p", claiming("one")))
 
-    assert want in live.verdict()
+    assert live.verdict() == expected
 
 
 def test_devices_are_held_by_the_pod_that_runs_with_them_and_by_nobody_when_it_has_ended() -> None:
@@ -170,21 +181,31 @@ def test_a_free_volume_is_found_by_its_affinity_and_judged_by_its_zone_once_a_cl
 
 
 @pytest.mark.parametrize(
-    ("changed", "want"),
+    ("changed", "problem"),
     [
         pytest.param(
-            {"volumeBindingMode": "Immediate"}, "binds volumes before pods are placed", id="at once"
+            {"volumeBindingMode": "Immediate"},
+            finding(claims.VOLUME_IMMEDIATE, name="data"),
+            id="at once",
         ),
-        pytest.param({"metadata": {"name": "other"}}, "no StorageClass", id="no class"),
-        pytest.param({}, "selects volumes by labels (spec.selector)", id="by labels, where volumes are made"),
+        pytest.param(
+            {"metadata": {"name": "other"}},
+            finding(claims.NOT_IN_SIGHT, kind="StorageClass", name="late"),
+            id="no class",
+        ),
+        pytest.param(
+            {},
+            finding(claims.VOLUME_SELECTED, name="data"),
+            id="by labels, where volumes are made",
+        ),
     ],
 )
-def test_a_pod_whose_volume_is_for_others_to_bind_stays_pending(changed: Object, want: str) -> None:
+def test_a_pod_whose_volume_is_for_others_to_bind_stays_pending(changed: Object, problem: Finding) -> None:
     late, data = {**storage_class("late"), **changed}, volume_claim("data", class_name="late")
     data["spec"]["selector"] = {} if changed else {"matchLabels": {"tier": "fast"}}
     live = Live(node("a"), late, data, pod("p", mounting("data")))
 
-    assert want in live.verdict()
+    assert live.verdict() == [problem]
 
 
 def test_a_node_that_was_selected_for_a_volume_is_the_only_one() -> None:
@@ -206,21 +227,21 @@ def made_for(uid: str, claimed: Object) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("claims", "want"),
+    ("objects", "expected"),
     [
         pytest.param(
             [],
-            'No PersistentVolumeClaim "p-v" was made yet for an ephemeral volume.',
+            [finding(claims.VOLUME_CLAIM_NOT_MADE, name="p-v")],
             id="without a claim the pod waits for kube-controller-manager",
         ),
         pytest.param(
             [volume_claim("p-v", class_name="late")],
-            'PersistentVolumeClaim "p-v" was not made for the pod',
+            [finding(claims.VOLUME_CLAIM_OF_OTHERS, name="p-v")],
             id="a claim of that name that somebody else made is not used",
         ),
         pytest.param(
             [made_for("earlier", volume_claim("p-v", class_name="late"))],
-            'PersistentVolumeClaim "p-v" was not made for the pod',
+            [finding(claims.VOLUME_CLAIM_OF_OTHERS, name="p-v")],
             id="a claim of an earlier pod of that name is not used",
         ),
         pytest.param(
@@ -236,14 +257,14 @@ def made_for(uid: str, claimed: Object) -> Object:
     ],
 )
 def test_a_pod_with_an_ephemeral_volume_needs_the_claim_that_is_made_for_it(
-    claims: list[Object], want: str
+    objects: list[Object], expected: str | list[Finding]
 ) -> None:
     waits = pod("p", own_volume())
     waits["metadata"]["uid"] = "u"
     nodes = [node("a", labels={ZONE: "z1"}), node("b", labels={ZONE: "z2"})]
-    live = Live(*nodes, storage_class("late", "disk.example.com", "z1"), *claims, waits)
+    live = Live(*nodes, storage_class("late", "disk.example.com", "z1"), *objects, waits)
 
-    assert live.verdict().startswith(want)
+    assert live.verdict() == expected
 
 
 @pytest.mark.parametrize(
@@ -305,10 +326,10 @@ class Heard(Silence):
     """Remembers why units wait."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.reported: list[Finding] = []
 
-    def waiting(self, verdict: Verdict, *_: Any) -> None:
-        self.said += [problem.message for problem in verdict.problems]
+    def waiting(self, verdict: AnyVerdict, *_: Any) -> None:
+        self.reported += findings(verdict.problems)
 
 
 async def test_a_volume_that_is_not_made_in_time_is_no_longer_waited_for_and_the_unit_says_why() -> None:
@@ -318,8 +339,9 @@ async def test_a_volume_that_is_not_made_in_time_is_no_longer_waited_for_and_the
         await live.settle(2)
         found = await live.cluster.get(PERSISTENT_VOLUME_CLAIMS, "data", namespace="default")
         assert found["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "a"
-        assert heard.said == []
+        assert heard.reported == []
         await live.settle(4)
 
         assert await live.nodes() == {"p": ""}
-        assert "got no volume in time" in heard.said[0]
+        why = "PersistentVolumeClaim data got no volume in time."
+        assert heard.reported[0] == finding(scheduler.NOT_BOUND, "Pod p", why=why)

@@ -65,7 +65,7 @@ def by_type(conditions: list[dict[str, Any]]) -> dict[str, tuple[str, str, str, 
             id="another reason does not move the time of a condition whose status stays",
         ),
         pytest.param(
-            (PLACED, reports.released("Its node is lost.")),
+            (PLACED, reports.released(2)),
             {"Scheduled": ("False", "Released", LATER, "2")},
             {},
             id="a gang that was let go is no longer scheduled",
@@ -108,7 +108,6 @@ def test_a_pod_says_what_its_group_waits_for() -> None:
         "type": "PodScheduled",
         "status": "False",
         "reason": "Unschedulable",
-        "message": "PodGroup default/train: workers needs room for 2 pods in one topology/rack;"
-        " the best has room for 1.",
+        "message": f"PodGroup default/train: {UNPLACED.brief}",
         "lastTransitionTime": NOW,
     }

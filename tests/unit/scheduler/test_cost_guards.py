@@ -21,6 +21,7 @@ from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed, Statistics
 from closeknit.hub.request import Request
+from closeknit.hub.workload import PlaceableWorkload
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.embedded.loading import load
 from closeknit.scheduler import cluster_state
@@ -159,8 +160,8 @@ def requests(*groups: list[dict[str, Any]]) -> tuple[ClusterState, list[Request]
     for each in (*NODES, pod("other-0", gpus=5, on="n0"), *(obj for group in groups for obj in group)):
         state.put(entry(each))
     state.news()
-    found = [unit.request for unit in state.units.values() if unit.object.kind == "PodGroup"]
-    return state, [each for each in found if each is not None]
+    units = [unit for unit in state.units.values() if unit.object.kind == "PodGroup"]
+    return state, [unit.request for unit in units if isinstance(unit, PlaceableWorkload)]
 
 
 def parts(name: str, first: str = "a") -> list[dict[str, Any]]:

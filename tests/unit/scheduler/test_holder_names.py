@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.scheduler.cluster_state import ClusterState
 from tests.unit.dialects.kai.owned import job_set, replicated
 from tests.unit.scheduler.objects import entry, node, of_set
@@ -25,7 +25,7 @@ def following(*, on: str) -> tuple[ClusterState, Workload]:
 def test_a_job_set_that_runs_is_let_go_of_as_a_whole() -> None:
     """Whoever tries what would be free without it does so by this name."""
     state, unit = following(on="n")
-    assert unit.request is not None
+    assert isinstance(unit, PlaceableWorkload)
 
     state.engine.release(unit.request.name)
 
@@ -34,7 +34,7 @@ def test_a_job_set_that_runs_is_let_go_of_as_a_whole() -> None:
 
 def test_pods_are_their_units_from_the_moment_in_which_they_are_bound() -> None:
     state, unit = following(on="")
-    assert unit.request is not None
+    assert isinstance(unit, PlaceableWorkload)
     told: list[str] = []
     state.listen(
         lambda before, after: told.extend(each.workload for each in (before, after) if each), lambda: None

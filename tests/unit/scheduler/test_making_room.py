@@ -17,7 +17,7 @@ from closeknit.hub.outcome import Placed
 from closeknit.hub.quota import Account
 from closeknit.hub.request import Request
 from closeknit.hub.resources import Resources
-from closeknit.hub.workload import ObjectName, RunningPod, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload, RunningPod
 from closeknit.scheduler.changes import NodeChanged
 from closeknit.scheduler.deciding import decide
 from closeknit.scheduler.kept_places import LONGEST
@@ -70,7 +70,7 @@ class Scene:
         )
         self.room.saw(workload.object.key, workload, since)
 
-    def fail(self, workload: Workload) -> None:
+    def fail(self, workload: PlaceableWorkload) -> None:
         with keeping(self.engine, self.room.kept_before(workload, self, 0.0)):
             verdict = decide(self.engine, self.topologies, workload)
         assert not isinstance(verdict.outcome, Placed)
@@ -80,18 +80,20 @@ class Scene:
         plan = self.room.consider(self, Accounts(), now)
         return [each.holder for each in plan.displacement.victims] if plan is not None else None
 
-    def delays(self, workload: Workload, now: float) -> bool:
+    def delays(self, workload: PlaceableWorkload, now: float) -> bool:
         """Whether it has to keep off a place."""
         return bool(self.room.kept_before(workload, self, now))
 
-    def free_for(self, workload: Workload, now: float = 0.0) -> int:
+    def free_for(self, workload: PlaceableWorkload, now: float = 0.0) -> int:
         """How many GPUs it may have."""
         with keeping(self.engine, self.room.kept_before(workload, self, now)):
             return sum(self.engine.fits(pods("p", 1), node.name) for node in self.topologies.nodes)
 
 
-def unit(asked: Request, priority: int = 0) -> Workload:
-    return Workload(ObjectName("v1", "PodGroup", "team", asked.name), "kai", asked, priority=priority)
+def unit(asked: Request, priority: int = 0) -> PlaceableWorkload:
+    return PlaceableWorkload(
+        ObjectName("v1", "PodGroup", "team", asked.name), "kai", asked, priority=priority
+    )
 
 
 def test_a_place_is_kept_for_a_unit_that_failed_until_it_is_placed() -> None:

@@ -17,6 +17,7 @@ from closeknit.hub.outcome import (
     Departure,
     DomainFit,
     Exclusion,
+    ExclusionReason,
     GroupReach,
     Holder,
     LevelChange,
@@ -29,12 +30,13 @@ from closeknit.hub.outcome import (
     Unplaceable,
     Wishes,
 )
-from closeknit.hub.problems import Code, Problem
+from closeknit.hub.problems import Code
 from closeknit.hub.request import Group, PodSet, Request
+from closeknit.hub.shortfall import NoDomain
 from closeknit.hub.topology import Level, Topology
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import IncompleteWorkload, InvalidWorkload, ObjectName, PlaceableWorkload
 from closeknit.scheduler import outcome_json
-from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.deciding import AnyVerdict, Failed, InvalidVerdict, Verdict
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "cli/outcomes.schema.json").read_text())
 TOPOLOGY = Topology("t", (Level("topology/zone"), Level("topology/rack")))
@@ -71,12 +73,16 @@ PLACED = Placed(
 )
 
 
-def verdict(outcome: Outcome | None, *problems: Problem) -> Verdict:
-    return Verdict(Workload(NAME, "kai", REQUEST), outcome, problems, TOPOLOGY)
+def verdict(outcome: Outcome | Failed) -> Verdict:
+    return Verdict(PlaceableWorkload(NAME, "kai", REQUEST), outcome, TOPOLOGY)
 
 
-def told(outcome: Outcome | None, *problems: Problem) -> dict[str, Any]:
-    output = outcome_json.outcomes([verdict(outcome, *problems)])
+def told(outcome: Outcome | Failed) -> dict[str, Any]:
+    return written(verdict(outcome))
+
+
+def written(verdict: AnyVerdict) -> dict[str, Any]:
+    output = outcome_json.outcomes([verdict])
     jsonschema.validate(output, SCHEMA)
     (entry,) = output["outcomes"]
     assert isinstance(entry, dict)
@@ -86,11 +92,11 @@ def told(outcome: Outcome | None, *problems: Problem) -> dict[str, Any]:
 def relaxed(*changes: LevelChange | CountChange | Departure) -> dict[str, Any]:
     short = Shortfall(
         "subgroup-a",
-        "topology/rack",
+        NoDomain("topology/rack"),
         3,
         2,
         (DomainFit(("zone-a", "rack-1"), 2, "nvidia.com/gpu", (Holder("default/x", 1, 8),)),),
-        (Exclusion("taint", "a=b:NoSchedule", 4),),
+        (Exclusion(ExclusionReason.TAINT, "a=b:NoSchedule", 4),),
         (Relaxation(changes),),
     )
     entry = told(Unplaceable("default/sample1", (short,)))
@@ -199,15 +205,27 @@ def test_relaxations_keep_their_form(
     assert relaxed(*changes) == want
 
 
-def test_an_invalid_workload_carries_its_problems_and_nothing_else() -> None:
-    entry = told(
-        None,
-        Code("no-subgroup", "There is no subgroup {name}.").at(("spec", "subGroups", 1, "parent"), name="a"),
-    )
+NO_SUBGROUP = Code("no-subgroup", "Nothing is called {name}.").at(
+    ("spec", "subGroups", 1, "parent"), name="a"
+)
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        pytest.param(InvalidVerdict(InvalidWorkload(NAME, "kai", (NO_SUBGROUP,))), id="an invalid one"),
+        pytest.param(
+            InvalidVerdict(IncompleteWorkload(NAME, "kai", (NO_SUBGROUP,), 1)), id="an incomplete one"
+        ),
+        pytest.param(verdict(Failed((NO_SUBGROUP,))), id="one that the engine rejects"),
+    ],
+)
+def test_an_invalid_workload_carries_its_problems_and_nothing_else(verdict: AnyVerdict) -> None:
+    entry = written(verdict)
 
     assert entry["status"] == "invalid"
     assert entry["problems"] == [
-        {"path": "spec.subGroups[1].parent", "code": "no-subgroup", "message": 'There is no subgroup "a".'}
+        {"path": "spec.subGroups[1].parent", "code": "no-subgroup", "message": 'Nothing is called "a".'}
     ]
     assert entry["pods"] == entry["groups"] == entry["shortfalls"] == []
 
@@ -218,3 +236,19 @@ def test_an_undecided_workload_says_so() -> None:
 
 def test_names_in_any_script_stay_readable() -> None:
     assert "größe" in outcome_json.text({"name": "größe"})
+
+
+@pytest.mark.parametrize("reason", ExclusionReason, ids=lambda reason: reason.value)
+def test_an_exclusion_lists_its_reason_by_value(reason: ExclusionReason) -> None:
+    short = Shortfall("subgroup-a", NoDomain(None), 3, 2, (), (Exclusion(reason, "what", 4),), ())
+
+    entry = told(Unplaceable("default/sample1", (short,)))
+
+    assert entry["shortfalls"][0]["excluded"] == [{"reason": reason.value, "detail": "what", "nodes": 4}]
+
+
+def test_the_values_of_reasons_are_those_that_scripts_know() -> None:
+    assert [reason.value for reason in ExclusionReason] == [
+        *("unlabelled", "not ready", "unschedulable", "taint", "selector", "affinity", "resource", "port"),
+        *("no label", "apart", "kept away", "company", "spread"),
+    ]

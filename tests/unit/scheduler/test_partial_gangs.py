@@ -8,7 +8,7 @@ import pytest
 
 from closeknit.hub.keys import Key
 from closeknit.scheduler.cluster_state import ClusterState
-from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
+from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, running_pods_below_minimum
 from tests.unit.scheduler.objects import entry, node, pod, pod_group
 
 UNIT = Key("scheduling.run.ai", "PodGroup", "default", "g")
@@ -47,6 +47,12 @@ def unit(group: dict[str, Any], *pods: dict[str, Any]) -> Any:
             [pod("p1", "g", on="n1")],
             ("p1",),
             id="of two that must run, one runs and the other does not exist",
+        ),
+        pytest.param(
+            pod_group("g", minMember=2, priorityClassName="none-such"),
+            [pod("p1", "g", on="n1")],
+            ("p1",),
+            id="the same where something else is wrong as well",
         ),
         pytest.param(
             pod_group("g", minMember=1),
@@ -96,7 +102,7 @@ def unit(group: dict[str, Any], *pods: dict[str, Any]) -> Any:
 def test_the_running_pods_of_what_is_below_its_minimum(
     group: dict[str, Any], pods: list[dict[str, Any]], want: tuple[str, ...]
 ) -> None:
-    assert partial_pods(unit(group, *pods)) == want
+    assert running_pods_below_minimum(unit(group, *pods)) == want
 
 
 @pytest.mark.parametrize(

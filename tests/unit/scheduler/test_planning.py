@@ -14,26 +14,27 @@ from closeknit.hub.cluster import Cluster
 from closeknit.hub.copying import replace
 from closeknit.hub.drawing import GPU
 from closeknit.hub.outcome import Placed, Unplaceable
-from closeknit.hub.quota import QUEUE_LEVEL, Account
+from closeknit.hub.quota import Account
 from closeknit.hub.request import Request
 from closeknit.hub.resources import Resources
-from closeknit.hub.workload import ObjectName, Workload
-from closeknit.scheduler.planning import Status, Verdict, book, least, plan, surplus
+from closeknit.hub.shortfall import QuotaExceeded, QuotaScope
+from closeknit.hub.workload import ObjectName, PlaceableWorkload
+from closeknit.scheduler.planning import AnyVerdict, Status, Verdict, book, least, plan, surplus
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.check import violations
 from closeknit.testing.drawings import parse
 
 
-def unit(asked: Request, *accounts: Account) -> Workload:
+def unit(asked: Request, *accounts: Account) -> PlaceableWorkload:
     name = ObjectName("scheduling.run.ai/v2alpha2", "PodGroup", "team", asked.name)
-    return Workload(name, "kai", asked, accounts=accounts)
+    return PlaceableWorkload(name, "kai", asked, accounts=accounts)
 
 
-def planned(cluster: Cluster, *units: Workload) -> list[Verdict]:
+def planned(cluster: Cluster, *units: PlaceableWorkload) -> list[AnyVerdict]:
     return list(plan(Engine(cluster), cluster, units))
 
 
-def got(verdicts: Sequence[Verdict]) -> dict[str, int]:
+def got(verdicts: Sequence[AnyVerdict]) -> dict[str, int]:
     """How many pods each unit gets."""
     return {
         verdict.workload.object.name: len(verdict.outcome.assignments)
@@ -184,20 +185,23 @@ def test_the_least_of_a_verdict_keeps_the_first_pods_by_rank() -> None:
     asked = unit(request("a", pods("p", 3, minimum=2, names=["first", "second", "third"])))
     (verdict,) = plan(engine, cluster, [asked])
     engine.release("a")
+    assert isinstance(verdict, Verdict)
     part = least(engine, verdict)
     assert isinstance(part.outcome, Placed)
     assert [each.pod for each in part.outcome.assignments] == ["first", "second"]
     assert part.outcome.wishes.left_out == 1
 
 
-EVERYTHING = Account(("cluster",), Resources({GPU: 2**40}), level=QUEUE_LEVEL)
+EVERYTHING = Account(("cluster",), Resources({GPU: 2**40}), scope=QuotaScope.QUEUE)
 
 
 def queue(name: str, limit: int, within: Account = EVERYTHING) -> Account:
-    return Account((f"Queue {name}",), Resources(), borrowing={GPU: limit}, level=QUEUE_LEVEL, within=within)
+    return Account(
+        (f"Queue {name}",), Resources(), borrowing={GPU: limit}, scope=QuotaScope.QUEUE, within=within
+    )
 
 
-def _books(*units: Workload) -> Accounts:
+def _books(*units: PlaceableWorkload) -> Accounts:
     accounts = Accounts()
     for each in units:
         book(accounts, each)
@@ -220,7 +224,7 @@ def test_who_lacks_quota_is_told_the_queue_the_resource_and_who_holds_it() -> No
     assert first.status is Status.PLACED
     assert isinstance(second.outcome, Unplaceable)
     (short,) = second.outcome.shortfalls
-    assert (short.level, short.wanted, short.fits) == (QUEUE_LEVEL, 2, 1)
+    assert (short.reason, short.wanted, short.fits) == (QuotaExceeded(QuotaScope.QUEUE), 2, 1)
     (fit,) = short.best
     assert (fit.domain, fit.limiting) == (("Queue team",), GPU)
     assert [(holder.workload, holder.pods, holder.amount) for holder in fit.holders] == [("a", 3, 3)]

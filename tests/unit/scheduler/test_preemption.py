@@ -13,10 +13,11 @@ from closeknit.hub.cluster import Holding
 from closeknit.hub.copying import replace
 from closeknit.hub.drawing import GPU
 from closeknit.hub.outcome import Placed
-from closeknit.hub.quota import QUEUE_LEVEL, Account
+from closeknit.hub.quota import Account
 from closeknit.hub.request import Request
 from closeknit.hub.resources import Resources
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.shortfall import QuotaScope
+from closeknit.hub.workload import ObjectName, PlaceableWorkload
 from closeknit.scheduler.deciding import book
 from closeknit.scheduler.preemption import TRIALS, Displacement, Running, displacement
 from closeknit.testing.builders import pods, request
@@ -24,7 +25,7 @@ from closeknit.testing.drawings import parse
 
 RACKS = "r1\n  x1: 4\n  x2: 4\nr2\n  x3: 4\n  x4: 4\n"
 NOW = 100.0
-ALL = Account(("cluster",), Resources({GPU: 2**40}), level=QUEUE_LEVEL)
+ALL = Account(("cluster",), Resources({GPU: 2**40}), scope=QuotaScope.QUEUE)
 
 
 def queue(
@@ -44,15 +45,15 @@ def queue(
         weights={GPU: weight},
         preempt_after=preempt_after,
         reclaim_after=reclaim_after,
-        level=QUEUE_LEVEL,
+        scope=QuotaScope.QUEUE,
         within=within,
     )
 
 
-def unit(asked: Request, priority: int, account: Account | None = None) -> Workload:
+def unit(asked: Request, priority: int, account: Account | None = None) -> PlaceableWorkload:
     name = ObjectName("scheduling.run.ai/v2alpha2", "PodGroup", "team", asked.name)
     accounts = (account,) if account is not None else ()
-    return Workload(name, "kai", asked, priority=priority, accounts=accounts)
+    return PlaceableWorkload(name, "kai", asked, priority=priority, accounts=accounts)
 
 
 def runs(
@@ -71,12 +72,12 @@ def runs(
 
 
 def found(
-    asked: Workload, running: Sequence[Running], drawing: str = RACKS, trials: int = TRIALS
+    asked: PlaceableWorkload, running: Sequence[Running], drawing: str = RACKS, trials: int = TRIALS
 ) -> Displacement | None:
     cluster = parse(drawing)
     engine, accounts = Engine(cluster), Accounts()
     for each in running:
-        assert each.workload.request is not None
+        assert isinstance(each.workload, PlaceableWorkload)
         for pod_set in each.workload.request.root.pod_sets():
             for node in pod_set.bound:
                 engine.hold(Holding(each.holder, node, pod_set.resources))
@@ -96,7 +97,7 @@ FOUR = request("four", pods("p", 4), required="rack")
 
 @dataclass
 class Case:
-    asked: Workload
+    asked: PlaceableWorkload
     running: Sequence[Running]
     want: list[str] | None
 

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from closeknit.engine import Engine
-from closeknit.hub.outcome import Placed
+from closeknit.hub.outcome import Placed, Unplaceable
+from closeknit.hub.shortfall import BehindStrictFifo
 from closeknit.scheduler.planning import plan
-from closeknit.scheduler.wording import need
 from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import cluster_queue, flavor, job, local_queue, node, topology
 
@@ -60,9 +60,6 @@ def test_who_waits_behind_another_is_told_so() -> None:
 
     *_, last = plan(Engine(found.cluster), found.cluster, found.workloads)
 
-    assert last.outcome is not None
-    assert not isinstance(last.outcome, Placed)
+    assert isinstance(last.outcome, Unplaceable)
     (shortfall,) = last.outcome.shortfalls
-    assert need(shortfall) == (
-        "default/small waits behind another of its queue, which nobody may pass (StrictFIFO)."
-    )
+    assert (shortfall.group, shortfall.reason) == ("default/small", BehindStrictFifo("research"))

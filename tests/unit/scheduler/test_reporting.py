@@ -21,7 +21,7 @@ from closeknit.scheduler.preemption import Displacement
 from closeknit.scheduler.reporting import Reporter
 from closeknit.scheduler.reports import Report, report
 from tests.unit.scheduler.reporting_bed import POD_GROUPS, bed
-from tests.unit.scheduler.verdicts import NAME, decided, gang, invalid
+from tests.unit.scheduler.verdicts import NAME, decided, gang, incomplete, invalid
 
 AWAITED = sentences.PODS_AWAITED.at(("spec", "minMember"), minimum=3, existing=1, gated=0)
 TWO_SPELLINGS = sentences.TWO_SPELLINGS.at(("spec", "subgroups"))
@@ -112,7 +112,7 @@ async def test_nothing_is_changed_after_a_restart_where_the_group_says_so_alread
 
 async def test_missing_pods_are_waited_for_before_anybody_is_told() -> None:
     async with bed() as made:
-        made.reporter.waiting(invalid(AWAITED))
+        made.reporter.waiting(incomplete(AWAITED))
         await made.reporter.flush()
         assert made.api.writes == []
 
@@ -123,7 +123,7 @@ async def test_missing_pods_are_waited_for_before_anybody_is_told() -> None:
 
 async def test_what_is_wrong_with_a_unit_is_not_told_while_news_of_it_waits_to_be_looked_at() -> None:
     async with bed() as made:
-        made.reporter.waiting(invalid(AWAITED))
+        made.reporter.waiting(incomplete(AWAITED))
         made.outdated = True
         await made.clock.advance(1.1)
         await made.reporter.flush()
@@ -138,10 +138,10 @@ async def test_what_is_wrong_with_a_unit_is_not_told_while_news_of_it_waits_to_b
 async def test_what_is_wrong_with_a_unit_that_never_rests_is_told_all_the_same() -> None:
     async with bed() as made:
         made.outdated = True
-        made.reporter.waiting(invalid(AWAITED))
+        made.reporter.waiting(incomplete(AWAITED))
         for _ in range(5):
             await made.clock.advance(1.1)
-            made.reporter.waiting(invalid(AWAITED))
+            made.reporter.waiting(incomplete(AWAITED))
             await made.reporter.flush()
 
         assert await made.scheduled() == ("False", "NotReady")
@@ -157,7 +157,7 @@ async def test_what_is_put_right_in_time_is_never_put_into_words(monkeypatch: py
     monkeypatch.setattr(Problem, "message", property(message))
     async with bed() as made:
         for _ in range(3):
-            made.reporter.waiting(invalid(AWAITED))
+            made.reporter.waiting(incomplete(AWAITED))
         made.reporter.placed(PLACED)
         await made.clock.advance(2)
         await made.reporter.flush()

@@ -15,8 +15,9 @@ from closeknit.hub.outcome import Outcome, Placed, Undecided, Unplaceable
 from closeknit.hub.quota import Account, Charge, Option, refused
 from closeknit.hub.request import PodSet, Request
 from closeknit.hub.resources import Resources
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload
 from closeknit.scheduler.changes import Change, Freed, NodeChanged, QuotaChanged, TopologiesChanged
+from closeknit.scheduler.deciding import Failed
 from closeknit.scheduler.waiting import WaitingQueue
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
@@ -24,14 +25,14 @@ from closeknit.testing.drawings import parse
 NONE = Unplaceable("w")
 
 
-def unit(asked: Request | None, *, name: str = "", priority: int = 0, created: str = "2026") -> Workload:
-    called = name or (asked.name if asked is not None else "broken")
+def unit(asked: Request, *, name: str = "", priority: int = 0, created: str = "2026") -> PlaceableWorkload:
+    called = name or asked.name
     named = ObjectName("scheduling.run.ai/v2alpha2", "PodGroup", "team", called)
-    renamed = replace(asked, name=f"team/{called}") if asked is not None else None
-    return Workload(named, "kai", renamed, priority=priority, created=created)
+    renamed = replace(asked, name=f"team/{called}")
+    return PlaceableWorkload(named, "kai", renamed, priority=priority, created=created)
 
 
-def queue(*units: Workload) -> WaitingQueue:
+def queue(*units: PlaceableWorkload) -> WaitingQueue:
     made = WaitingQueue(Random(1), first=1.0, limit=8.0)
     for each in units:
         made.put(each)
@@ -46,7 +47,7 @@ def taken(waiting: WaitingQueue, now: float = 0.0) -> list[str]:
     return names
 
 
-def asleep(*units: Workload, outcome: Outcome | None = NONE) -> WaitingQueue:
+def asleep(*units: PlaceableWorkload, outcome: Outcome | Failed = NONE) -> WaitingQueue:
     """A queue in which all have been tried once, at time 0."""
     made = queue(*units)
     while (found := made.take(0.0)) is not None:
@@ -89,14 +90,9 @@ ONE = request("one", pods("p", 1))
             ["third", "half"],
             id="of those above their minimum the least satisfied goes first",
         ),
-        pytest.param(
-            [unit(None, name="broken", priority=1), unit(ONE)],
-            ["broken", "one"],
-            id="a unit that makes no sense is told so in its turn",
-        ),
     ],
 )
-def test_the_order_of_the_queue(units: list[Workload], want: list[str]) -> None:
+def test_the_order_of_the_queue(units: list[PlaceableWorkload], want: list[str]) -> None:
     assert taken(queue(*units)) == want
 
 
@@ -238,7 +234,7 @@ OUTER = Account(("cohort",), Resources({GPU: 8}))
 INNER = Account(("cohort", "queue"), Resources({GPU: 4}), within=OUTER)
 
 
-def charged(asked: Request, account: Account) -> Workload:
+def charged(asked: Request, account: Account) -> PlaceableWorkload:
     way = Option(asked, (Charge(account, Resources({GPU: 6})),))
     return replace(unit(asked), options=(replace(way, request=replace(asked, name=f"team/{asked.name}")),))
 
@@ -269,19 +265,21 @@ def test_who_lacks_quota_is_not_woken_by_room() -> None:
     "outcome",
     [
         pytest.param(Undecided("w"), id="the search ran out of steps"),
-        pytest.param(None, id="the request made no sense on the cluster as it was"),
+        pytest.param(Failed(()), id="the request made no sense on the cluster as it was"),
     ],
 )
-def test_who_has_no_certain_answer_is_woken_by_every_change(change: Change, outcome: Outcome | None) -> None:
+def test_who_has_no_certain_answer_is_woken_by_every_change(
+    change: Change, outcome: Outcome | Failed
+) -> None:
     waiting = asleep(unit(GANG), outcome=outcome)
     waiting.wake([change], full())
     assert taken(waiting, 99.0) == ["gang"]
 
 
-def test_other_topologies_wake_all_who_have_a_request() -> None:
-    waiting = asleep(unit(GANG), unit(None, name="broken"))
+def test_other_topologies_wake_everybody() -> None:
+    waiting = asleep(unit(GANG), unit(ONE))
     waiting.wake([TopologiesChanged()], full())
-    assert taken(waiting, 99.0) == ["gang"]
+    assert taken(waiting, 99.0) == ["gang", "one"]
 
 
 def test_the_back_off_doubles_up_to_its_limit_and_is_drawn_from_the_dice() -> None:

@@ -91,7 +91,9 @@ async def test_a_pending_workload_is_explained(server: MapServer) -> None:
     _, answer, _ = await asked(server, f"{WAITS}/explain")
     assert answer["outcome"]["status"] == "unplaceable"
     assert answer["outcome"]["shortfalls"][0]["best"][0]["fits"] == 1
-    assert answer["sentences"][0].startswith("default/waits needs room for 3 pods in one rack")
+    (short,) = answer["outcome"]["shortfalls"]
+    assert (short["group"], short["level"], short["wanted"]) == ("default/waits", "rack", 3)
+    assert answer["sentences"][0].startswith("default/waits ")
 
 
 @pytest.mark.parametrize(
@@ -145,14 +147,14 @@ async def test_what_if_tells_what_is_wrong_with_the_manifest(server: MapServer) 
 
 
 @pytest.mark.parametrize(
-    ("path", "named", "status", "says"),
+    ("path", "named", "status", "names"),
     [
-        pytest.param("map?topology=tre", {}, 404, "Did you mean tree?", id="an unknown topology"),
+        pytest.param("map?topology=tre", {}, 404, " tree?", id="an unknown topology"),
         pytest.param(
             "workloads?state=lost", {}, 400, "running, pending, incomplete, invalid", id="an unknown state"
         ),
-        pytest.param("nodes?limit=-1", {}, 400, "whole number", id="a negative number"),
-        pytest.param("workloads/PodGroup/default/no", {}, 404, "no such workload", id="no such workload"),
+        pytest.param("nodes?limit=-1", {}, 400, " limit ", id="a negative number"),
+        pytest.param("workloads/PodGroup/default/no", {}, 404, "/api/v1/workloads ", id="no such workload"),
         pytest.param("plan", {"method": "POST"}, 400, "manifest", id="an empty body"),
         pytest.param(
             "plan",
@@ -161,19 +163,17 @@ async def test_what_if_tells_what_is_wrong_with_the_manifest(server: MapServer) 
             "1048576 bytes",
             id="a body that is too large",
         ),
-        pytest.param(
-            "map", {"method": "DELETE"}, 405, "Read with GET", id="a method that would change something"
-        ),
+        pytest.param("map", {"method": "DELETE"}, 405, " GET", id="a method that would change something"),
         pytest.param("map", {"headers": {"Host": "evil.example"}}, 421, "Host", id="a name that is not ours"),
         pytest.param("nothing", {}, 404, "/openapi.json", id="an address that is not there"),
     ],
 )
 async def test_refusals_are_problem_documents(
-    server: MapServer, path: str, named: dict[str, Any], status: int, says: str
+    server: MapServer, path: str, named: dict[str, Any], status: int, names: str
 ) -> None:
     got, answer, response = await asked(server, API + path, **named)
     assert got == answer["status"] == status
-    assert says in answer["detail"]
+    assert names in answer["detail"]
     assert response.content_type == "application/problem+json"
 
 

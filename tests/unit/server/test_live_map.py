@@ -75,6 +75,12 @@ CASES = [
         {"g": ("incomplete", 0)},
         id="a PodGroup with nothing wrong whose third pod is still to come",
     ),
+    pytest.param(
+        json.dumps(pod_group("g", minMember=3, priorityClassName="none-such")),
+        [pod("g-0", "g"), pod("g-1", "g")],
+        {"g": ("invalid", 0)},
+        id="a PodGroup with something wrong whose third pod is still to come",
+    ),
 ]
 
 

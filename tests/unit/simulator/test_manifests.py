@@ -9,10 +9,13 @@ import pytest
 
 from closeknit.dialects.text.documents import Source
 from closeknit.hub.problems import InvalidError
+from closeknit.hub.sentences import simulator
+from closeknit.hub.sentences import text as text_codes
 from closeknit.simulator import real_scheduler
 from closeknit.simulator.measures import measured
-from closeknit.simulator.scenario import Faults, Scenario
+from closeknit.simulator.scenario import ORIGINAL_SITE, Faults, Scenario
 from closeknit.simulator.traces import own
+from tests.kit.problems import Finding, finding, findings, line
 from tests.scenario.commands import run
 from tests.unit.simulator.sites import site
 
@@ -59,12 +62,7 @@ workloads:
           containers: [{name: main, image: a, resources: {limits: {nvidia.com/gpu: "8"}}}]
 - {name: set, at: 60, runs: 30m, manifest: set.yaml}
 """
-
-
-NO_PODS = (
-    "Nothing here asks for pods that Closeknit places. Write a workload of any family, such as a PodGroup with its"
-    " pods, or a Job with a queue of Kueue or with schedulerName kai-scheduler."
-)
+MANIFEST = "t.yaml:workloads[0].manifest"
 JOB = """
 {apiVersion: batch/v1, kind: Job, metadata: {generateName: train-}, spec: {template: {spec:
   {schedulerName: kai-scheduler, restartPolicy: Never, containers: [{name: main, image: a}]}}}}
@@ -106,7 +104,7 @@ def test_operators_make_the_pods_and_equal_traces_give_equal_histories(trace: Pa
     assert pods == {"plain": 2, "job": 2, "set": 4}
     gpus = [sum(held.get("nvidia.com/gpu", 0) for _, held in stay.held) for stay in history.stays]
     assert gpus == [0, 16, 13]
-    figures = measured(replayed, history, "closeknit", "as it is", 3600.0)
+    figures = measured(replayed, history, "closeknit", ORIGINAL_SITE, 3600.0)
     assert figures.summary["never_ran"] == 0
     assert [waits.devices for waits in figures.waits] == ["9-16"]
 
@@ -120,58 +118,69 @@ def test_what_a_lost_node_ends_is_submitted_again(trace: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         pytest.param(
             "{name: w, at: 0, runs: 1, manifest: gone.yaml}",
-            't.yaml:workloads[0].manifest: "gone.yaml" cannot be read: No such file or directory.'
-            " Name a file beside the trace, or write the object here.",
+            finding(
+                simulator.NO_MANIFEST_FILE, MANIFEST, file="gone.yaml", reason="No such file or directory"
+            ),
             id="a file that is not there",
         ),
         pytest.param(
             "{name: w, at: 0, runs: 1, manifest: 7}",
-            "t.yaml:workloads[0].manifest: This is no object. Write an object, a list of objects, or the name"
-            " of a file.",
+            finding(
+                simulator.NOT_A_MAPPING,
+                MANIFEST,
+                found="no object",
+                example="an object, a list of objects, or the name of a file",
+            ),
             id="no object",
         ),
         pytest.param(
             "{name: w, at: 0, runs: 1, manifest: {apiVersion: v1, kind: Namespace, metadata: {name: team}}}",
-            f"t.yaml:workloads[0].manifest: {NO_PODS}",
+            finding(simulator.NO_PODS_ASKED, MANIFEST),
             id="an object without pods",
         ),
         pytest.param(
             "{name: w, at: 0, runs: 1, manifest: broken.yaml}",
-            "t.yaml:workloads[0].manifest: broken.yaml:line 2, column 1: This is not YAML: while parsing a flow"
-            " sequence, did not find expected ',' or ']'.",
+            finding(
+                text_codes.NOT_YAML,
+                f"{MANIFEST}: broken.yaml:line 2, column 1",
+                reason="while parsing a flow sequence, did not find expected ',' or ']'",
+                remedy="",
+            ),
             id="a file that is no YAML",
         ),
         pytest.param(
             "{name: w, at: 0, runs: 1, manifest: empty.yaml}",
-            f"t.yaml:workloads[0].manifest: {NO_PODS}",
+            finding(simulator.NO_PODS_ASKED, MANIFEST),
             id="an empty file",
         ),
         pytest.param(
             "{name: w, at: 0, runs: 1, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {}}]}",
-            "t.yaml:workloads[0].manifest[0].metadata.name: The field is missing. Write a name.",
+            finding(simulator.MISSING_FIELD, f"{MANIFEST}[0].metadata.name", example="a name"),
             id="an object without a name",
         ),
         pytest.param(
             "{name: w, at: 0, manifest: {apiVersion: batch/v1, kind: Job, metadata: {name: n}, spec: {oops: 1}}}",
-            "t.yaml:workloads[0].runs: The field is missing. Write how long it runs, such as 2h.",
+            finding(
+                simulator.MISSING_FIELD, "t.yaml:workloads[0].runs", example="how long it runs, such as 2h"
+            ),
             id="a field of the trace",
         ),
     ],
 )
 def test_what_is_wrong_is_told_at_its_place(
-    text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: str, expected: Finding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.yaml").write_text("")
     (tmp_path / "broken.yaml").write_text("[a\n")
-    with pytest.raises(InvalidError) as caught:
+    with pytest.raises(InvalidError) as refused:
         own.read(Source("t.yaml", f"workloads: [{text}]".encode()), site(), 1, 100)
 
-    assert told in [str(problem) for problem in caught.value.problems]
+    assert expected in findings(refused.value.problems)
 
 
 @pytest.mark.parametrize(
@@ -201,19 +210,24 @@ def test_manifests_as_people_have_them(manifest: str, kind: str, tmp_path: Path,
 
 def test_two_workloads_do_not_make_one_object(trace: Path) -> None:
     trace.write_text(TRACE + "- {name: again, at: 90, runs: 30m, manifest: set.yaml}\n")
-    with pytest.raises(InvalidError, match="PodCliqueSet default/serve is made by two workloads"):
+    with pytest.raises(InvalidError) as refused:
         scenario(trace)
+
+    assert findings(refused.value.problems) == [
+        finding(simulator.OBJECT_TWICE, str(trace), object="PodCliqueSet default/serve")
+    ]
 
 
 def test_only_the_real_scheduler_replays_manifests(trace: Path, tmp_path: Path) -> None:
     shape = ("--nodes", "block=2,rack=2,host=2", "--into", tmp_path / "out")
     refused = run("simulate", "--trace", trace, *shape, "--policy", "kai")
-    assert refused.exit_code == 2
-    assert "kai" in refused.stderr
-    assert "only their operators turn into pods" in refused.stderr
+    assert (refused.exit_code, refused.stderr) == (
+        2,
+        f"{line(simulator.MANIFESTS_NEED_OURS, '--policy', name='kai')}\n",
+    )
 
     done = run("simulate", "--trace", trace, *shape)
-    assert (done.exit_code, done.stderr) == (
-        0,
-        "note: The trace holds manifests, so only the policy closeknit is run.\n",
-    )
+    (note,) = done.stderr.splitlines()
+    assert done.exit_code == 0
+    assert note.startswith("note: ")
+    assert "closeknit" in note

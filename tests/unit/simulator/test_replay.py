@@ -12,7 +12,7 @@ from closeknit.simulator.history import History
 from closeknit.simulator.measures import measured, window
 from closeknit.simulator.policies import OURS, POLICIES
 from closeknit.simulator.replay import Replay
-from closeknit.simulator.scenario import Faults, Scenario
+from closeknit.simulator.scenario import ORIGINAL_SITE, Faults, Scenario
 from closeknit.simulator.writing import as_json, samples_csv, workloads_csv
 from tests.unit.simulator.sites import ask, scenario, site, submission
 
@@ -131,7 +131,7 @@ def test_figures_follow_from_placements() -> None:
     )
     history = replayed("kueue", given)
 
-    found = measured(given, history, "kueue", "as it is", window(given, [history]))
+    found = measured(given, history, "kueue", ORIGINAL_SITE, window(given, [history]))
 
     wide = found.gangs[1]
     assert (wide.racks, wide.blocks, wide.preference_met, wide.requirement_kept) == (2, 1, False, None)
@@ -164,7 +164,8 @@ def test_fragmentation_tells_what_is_missing_from_a_whole_rack() -> None:
         spread.stays.append(replace(each, nodes=((2 * each.submission, 1),)))
 
     together, apart = (
-        measured(given, history, "", "", 100).samples[0] for history in (replayed("first-fit", given), spread)
+        measured(given, history, "", ORIGINAL_SITE, 100).samples[0]
+        for history in (replayed("first-fit", given), spread)
     )
 
     assert (together.fragmentation, together.largest_in_rack, together.largest_in_block) == (0.0, 16, 16)

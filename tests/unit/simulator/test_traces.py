@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from closeknit.dialects.text.documents import Source
-from closeknit.hub.problems import InvalidError
+from closeknit.hub.copying import replace
+from closeknit.hub.problems import Code, Fact, InvalidError, OneOf
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import simulator
 from closeknit.simulator.scenario import Submission
 from closeknit.simulator.traces import own, tables
+from tests.kit.problems import Finding, finding, findings
 from tests.unit.simulator.sites import GPU, site
 
 
@@ -18,10 +22,11 @@ def read(text: str, limit: int = 100) -> tuple[Submission, ...]:
     return own.read(Source("t.yaml", text.encode()), site(), 1, limit)
 
 
-def problems(text: str) -> list[str]:
-    with pytest.raises(InvalidError) as caught:
-        read(text)
-    return [str(problem) for problem in caught.value.problems]
+def reported(reading: Callable[[], object]) -> list[Finding]:
+    """The problems for which reading refuses a file."""
+    with pytest.raises(InvalidError) as refused:
+        reading()
+    return findings(refused.value.problems)
 
 
 def test_workloads_are_read_in_the_order_of_their_times() -> None:
@@ -48,33 +53,57 @@ def test_a_trace_may_draw_workloads() -> None:
     assert {(each.ask.pods, each.runs) for each in found} == {(1, 600.0)}
 
 
+FIELDS = ("at", "name", "nodeSelector", "pods", "preferred", "priority", "required", "resources", "runs")
+
+
+def of_workload(code: Code, field: str, **facts: Fact) -> Finding:
+    """A problem of a field of the first workload."""
+    return finding(code, f"t.yaml:workloads[0].{field}", **facts)
+
+
+def not_a_duration(field: str, value: str) -> Finding:
+    return of_workload(simulator.NOT_A_DURATION, field, value=value)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("workloads: [{name: a, at: -5, runs: 3}]", ['t.yaml:workloads[0].at: "-5" is no time. Write seconds from 0 on, such as 90, or 90s, 15m, 2h, 1d.'], id="a negative time"),
-        pytest.param("workloads: [{name: a, runs: 3}]", ["t.yaml:workloads[0].at: The field is missing. Write when it arrives, such as 90s."], id="a hole"),
-        pytest.param("workloads: [{name: a, at: 0, runs: 1, pod: 4}]", ['t.yaml:workloads[0].pod: There is no field "pod". Did you mean "pods"? Allowed: "at", "name", "nodeSelector", "pods", "preferred", "priority", "required", "resources" and 1 more.'], id="a misspelt field"),
-        pytest.param("workloads: [{name: a, at: 0, runs: 1, required: rak}]", ['t.yaml:workloads[0].required: The site has no level "rak". Did you mean "rack"? Allowed: "block", "host", "rack".'], id="an unknown level"),
-        pytest.param("workloads: [{name: a, at: 0, runs: 1, required: rack, preferred: block}]", ['t.yaml:workloads[0].preferred: The preferred level "block" is coarser than the required level "rack". Prefer a finer one, or leave it out.'], id="a preference that is coarser than the requirement"),
-        pytest.param("workloads: [{name: a, at: 0, runs: 1}, {name: a, at: 1, runs: 1}]", ['t.yaml: "a" is named twice. Give every workload a name of its own.'], id="a name twice"),
-        pytest.param("workloads: [{name: A_b, at: x, runs: nan, pods: 0}]", None, id="all problems at once"),
-        pytest.param("workloads: []", ["t.yaml: The trace holds no workload."], id="nothing in it"),
-        pytest.param("- a", ["t.yaml: This is no mapping. Write workloads: with a list below it."], id="a list"),
-        pytest.param("generate: {load: 0, sizes: {0: 1}}", None, id="a mix that makes no sense"),
+        pytest.param("workloads: [{name: a, at: -5, runs: 3}]", [not_a_duration("at", "-5")], id="a negative time"),
+        pytest.param("workloads: [{name: a, runs: 3}]", [of_workload(simulator.MISSING_FIELD, "at", example="when it arrives, such as 90s")], id="a hole"),
+        pytest.param("workloads: [{name: a, at: 0, runs: 1, pod: 4}]", [of_workload(simulator.UNKNOWN_FIELD, "pod", name="pod", known=OneOf.among("pod", FIELDS))], id="a misspelt field"),
+        pytest.param("workloads: [{name: a, at: 0, runs: 1, required: rak}]", [of_workload(simulator.NO_SUCH_LEVEL, "required", level="rak", known=OneOf.among("rak", ["block", "host", "rack"]))], id="an unknown level"),
+        pytest.param("workloads: [{name: a, at: 0, runs: 1, required: rack, preferred: block}]", [of_workload(simulator.REQUIRED_COARSER, "preferred", preferred="block", required="rack")], id="a preference that is coarser than the requirement"),
+        pytest.param("workloads: [{name: a, at: 0, runs: 1}, {name: a, at: 1, runs: 1}]", [finding(simulator.NAME_TWICE, "t.yaml", name="a")], id="a name twice"),
+        pytest.param(
+            "workloads: [{name: A_b, at: x, runs: nan, pods: 0}]",
+            [
+                of_workload(simulator.NO_NAME, "name", value="A_b"),
+                not_a_duration("at", "x"),
+                not_a_duration("runs", "nan"),
+                of_workload(simulator.NOT_A_NUMBER, "pods", value="0", allowed="a whole number from 1 to 100000"),
+            ],
+            id="all problems at once",
+        ),
+        pytest.param("workloads: []", [finding(simulator.EMPTY_TRACE, "t.yaml")], id="nothing in it"),
+        pytest.param("- a", [finding(simulator.NOT_A_MAPPING, "t.yaml", found="no mapping", example="workloads: with a list below it")], id="a list"),
+        pytest.param(
+            "generate: {load: 0, sizes: {0: 1}}",
+            [
+                finding(simulator.NOT_A_NUMBER, 't.yaml:generate.sizes["0"]', value="0: 1", allowed="whole numbers from 1 on, and how frequent each is"),
+                finding(simulator.NOT_A_NUMBER, "t.yaml:generate.load", value="0", allowed="a number from 0.01 to 100"),
+            ],
+            id="a mix that makes no sense",
+        ),
     ],
 )  # fmt: skip
-def test_problems_are_told_at_their_field(text: str, expected: list[str] | None) -> None:
-    found = problems(text)
-
-    if expected is None:
-        assert len(found) > 1
-    else:
-        assert found == expected
+def test_problems_are_told_at_their_field(text: str, expected: list[Finding]) -> None:
+    assert reported(lambda: read(text)) == expected
 
 
 def test_more_workloads_than_allowed_are_refused() -> None:
-    with pytest.raises(InvalidError, match="The trace holds more than 2 workloads"):
-        read("generate: {workloads: 3}", limit=2)
+    assert reported(lambda: read("generate: {workloads: 3}", limit=2)) == [
+        finding(simulator.TOO_MANY_WORKLOADS, "t.yaml", most=2)
+    ]
 
 
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time,scheduled_time\n"
@@ -104,20 +133,29 @@ def test_openb_lists_are_read_with_shared_devices_and_racks_in_their_order(tmp_p
     assert (placed.devices_of(shared.ask), shared.ask.selector) == (0.46, ((tables.MODEL, ("G2", "T4")),))
 
 
+def not_a_number(column: str, value: str) -> Finding:
+    return finding(simulator.NOT_A_NUMBER, f"line 2:{column}", value=value, allowed="a number from 0 on")
+
+
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        pytest.param("a,1,1,1,1000,,-3,5,1", 'line 2:creation_time: "-3" is no number that is allowed here. Write a number from 0 on.', id="a negative time"),
-        pytest.param("a,1,1,1,1000,,0,,0", 'line 2:deletion_time: "" is no number that is allowed here. Write a number from 0 on.', id="a hole"),
-        pytest.param("a,1,1,1,1000,,7,5,7", "line 2: It ends at 5, before it starts at 7.0.", id="an end before its start"),
-        pytest.param("a,1,1", "line 2: The row has 3 columns, and the header has 9.", id="a row that is cut off"),
+        pytest.param("a,1,1,1,1000,,-3,5,1", not_a_number("creation_time", "-3"), id="a negative time"),
+        pytest.param("a,1,1,1,1000,,0,,0", not_a_number("deletion_time", ""), id="a hole"),
+        pytest.param(
+            "a,1,1,1,1000,,7,5,7",
+            finding(simulator.ENDS_BEFORE_START, "line 2", end="5", start="7.0"),
+            id="an end before its start",
+        ),
+        pytest.param(
+            "a,1,1", finding(simulator.SHORT_ROW, "line 2", found=3, wanted=9), id="a row that is cut off"
+        ),
     ],
-)  # fmt: skip
-def test_rows_with_holes_are_told_with_their_line(tmp_path: Path, row: str, expected: str) -> None:
-    with pytest.raises(InvalidError) as caught:
-        openb(tmp_path, f"{row}\n")
-
-    assert str(caught.value.problems[0]).endswith(expected)
+)
+def test_rows_with_holes_are_told_with_their_line(tmp_path: Path, row: str, expected: Finding) -> None:
+    assert reported(lambda: openb(tmp_path, f"{row}\n")) == [
+        replace(expected, where=f"{tmp_path}/pods.csv:{expected.where}")
+    ]
 
 
 def test_a_long_table_is_read_no_further_than_its_limit(tmp_path: Path) -> None:
@@ -125,9 +163,10 @@ def test_a_long_table_is_read_no_further_than_its_limit(tmp_path: Path) -> None:
     path.write_text("name,at,runs,gpus\n" + "".join(f"g{i},{i},1,1\n" for i in range(50)) + "broken row\n")
 
     cut, _ = tables.read_workloads(path, site(), 20, cut=True)
-    with pytest.raises(InvalidError, match="more than 20 workloads"):
-        tables.read_workloads(path, site(), 20, cut=False)
 
+    assert reported(lambda: tables.read_workloads(path, site(), 20, cut=False)) == [
+        finding(simulator.TOO_MANY_WORKLOADS, str(path), most=20)
+    ]
     assert [each.name for each in cut] == [f"g{i}" for i in range(20)]
 
 
@@ -146,17 +185,33 @@ def test_hosts_with_switches_keep_leaves_of_one_name_apart(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
+    ("content", "code", "facts"),
     [
-        pytest.param(b"a,b\n", "There is no node in it.", id="no rows"),
-        pytest.param(b"one\nx\n", "The columns are one. Known are those of openb", id="one column"),
-        pytest.param(b"ip,rack\nx,\xff\n", "The file is no CSV in UTF-8", id="no text"),
-        pytest.param(b"ip,rack\nx,r\nx,r\n", 'Node "x" is listed twice.', id="a node twice"),
+        pytest.param(b"a,b\n", simulator.NO_NODES, {}, id="no rows"),
+        pytest.param(
+            b"one\nx\n",
+            simulator.UNKNOWN_COLUMNS,
+            {
+                "found": "one",
+                "known": "openb's list of nodes, and a list of hosts with the switches above each, coarsest first",
+            },
+            id="one column",
+        ),
+        pytest.param(
+            b"ip,rack\nx,\xff\n",
+            simulator.NOT_CSV,
+            {"reason": "'utf-8' codec can't decode byte 0xff in position 10: invalid start byte"},
+            id="no text",
+        ),
+        pytest.param(b"ip,rack\nx,r\nx,r\n", simulator.NODE_TWICE, {"name": "x"}, id="a node twice"),
     ],
 )
-def test_tables_that_are_no_site_are_refused(tmp_path: Path, content: bytes, expected: str) -> None:
+def test_tables_that_are_no_site_are_refused(
+    tmp_path: Path, content: bytes, code: Code, facts: dict[str, Fact]
+) -> None:
     path = tmp_path / "site.csv"
     path.write_bytes(content)
 
-    with pytest.raises(InvalidError, match=expected):
-        tables.read_site(path, gpus=8, rack_size=1, block_size=1)
+    assert reported(lambda: tables.read_site(path, gpus=8, rack_size=1, block_size=1)) == [
+        finding(code, str(path), **facts)
+    ]

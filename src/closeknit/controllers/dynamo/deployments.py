@@ -36,12 +36,13 @@ from closeknit.controllers.runtime.writes import (
 from closeknit.dialects.dynamo.compile import drawn_deployment
 from closeknit.dialects.dynamo.deployments import Deployment, as_written, read_deployment
 from closeknit.dialects.dynamo.pathways import OnGrove, Pathway, on_grove, pathway
-from closeknit.dialects.dynamo.status import available, event, is_close, translated, unavailable
+from closeknit.dialects.dynamo.status import available, enforced, event, is_close, unavailable
 from closeknit.dialects.dynamo.to_kueue import batches_of
 from closeknit.dialects.dynamo.to_pod_clique_set import CONDITION, of_deployment_fields
 from closeknit.dialects.dynamo.topologies import mapped
 from closeknit.dialects.family import Condition, Object
-from closeknit.dialects.grove.constraints import CONDITION as GROVE_CONDITION
+from closeknit.dialects.grove.status import reported_availability
+from closeknit.dialects.grove.terms import CONDITION as GROVE_CONDITION
 from closeknit.dialects.grove.updates import update_problems
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
@@ -88,9 +89,10 @@ def _for_grove(view: View, stored: Stored[Any], given: Deployment, there: tuple[
     if found is not None and found not in there:
         taken = f"{found.object.kind} {found.name} belongs to somebody else"
         return Seen(stored, (), (), there, _pending(given), (taken,), "NameTaken")
-    enforced = translated(_grove_condition(found)) if is_close(given) else None
+    reported = reported_availability(_grove_condition(found))
+    condition = enforced(reported) if is_close(given) else None
     fixed = tuple(_fixed(view, found, made)) if found is not None else ()
-    return Seen(stored, (wanted,), (), there, enforced, fixed, "Immutable" if fixed else "")
+    return Seen(stored, (wanted,), (), there, condition, fixed, "Immutable" if fixed else "")
 
 
 def _fixed(view: View, found: Stored[PodCliqueSet], made: OnGrove) -> Iterator[str]:
@@ -115,7 +117,7 @@ def _condition(listed: Sequence[Mapping[str, Any]], kind: str) -> Condition | No
 
 
 def _pending(given: Deployment) -> Condition | None:
-    return translated(None) if is_close(given) else None
+    return enforced(None) if is_close(given) else None
 
 
 def _for_kueue(view: View, stored: Stored[Any], given: Deployment, there: tuple[Stored[Any], ...]) -> Seen:

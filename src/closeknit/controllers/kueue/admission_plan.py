@@ -12,8 +12,8 @@ from closeknit.controllers.kueue.workload_status import Evict, Intent
 from closeknit.dialects.kueue.compile import Nominated
 from closeknit.hub.keys import Key
 from closeknit.hub.sentences import scheduler as sentences
-from closeknit.hub.workload import Workload
-from closeknit.scheduler.deciding import Verdict, decide
+from closeknit.hub.workload import PlaceableWorkload
+from closeknit.scheduler.deciding import Failed, Verdict, decide
 
 Unit: TypeAlias = Reservation | Nominated
 
@@ -46,11 +46,12 @@ class AdmissionPlan:
         self.intents[key] = intent
         self.changed[key] = None
 
-    def decide(self, workload: Workload) -> Verdict:
+    def decide(self, workload: PlaceableWorkload) -> Verdict:
         """Quota and places for a Workload with what is free now; nothing is booked."""
         tracked = self.books.tracked
         try:
             return decide(tracked.engine, tracked.topologies, workload, self.books.accounts)
         except Exception as error:  # noqa: BLE001 (one Workload that breaks a rule of ours must not stop the others)
             said = f"{type(error).__name__}: {error}"
-            return Verdict(workload, None, (sentences.NOT_UNDERSTOOD.at((), kind="Workload", error=said),))
+            problem = sentences.NOT_UNDERSTOOD.at((), kind="Workload", error=said)
+            return Verdict(workload, Failed((problem,)))

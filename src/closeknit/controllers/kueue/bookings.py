@@ -117,7 +117,6 @@ class Bookings:
     def hold_placed(self, key: Key, verdict: Verdict, besides: Mapping[Key, Holding] | None = None) -> None:
         """Keep the place of every pod that was placed."""
         assert isinstance(verdict.outcome, Placed)
-        assert verdict.workload.request is not None
         sets = {each.name: each for each in verdict.workload.request.root.pod_sets()}
         held = dict(besides or {})
         for i, each in enumerate(verdict.outcome.assignments):

@@ -21,7 +21,6 @@ from closeknit.controllers.kueue.strict_lines import StrictLines
 from closeknit.controllers.kueue.workload_status import (
     Admit,
     Evict,
-    Intent,
     Observed,
     Pend,
     decided,
@@ -37,10 +36,11 @@ from closeknit.dialects.kueue.topologies import FAMILY
 from closeknit.dialects.store.view import View
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.keys import Key
-from closeknit.hub.outcome import Placed
+from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.quantities import written
 from closeknit.hub.quota import lacks_quota
-from closeknit.scheduler.deciding import Verdict
+from closeknit.hub.workload import PlaceableWorkload
+from closeknit.scheduler.deciding import Failed, Verdict
 from closeknit.scheduler.reports import report
 from closeknit.scheduler.waiting import WaitingQueue
 
@@ -139,7 +139,7 @@ class AdmissionPlanner:
                 self._wait(view, key, now)
 
     def _wait(self, view: View, key: Key, waiting: Nominated) -> None:
-        if waiting.queue is None or not waiting.admissions:
+        if waiting.queue is None or not isinstance(waiting.workload, PlaceableWorkload):
             self._leave_queue(key)
             for reason, message in pending(waiting, view):
                 looked = reason == "NoMatchingFlavor"
@@ -165,7 +165,7 @@ class AdmissionPlanner:
                 return
             key = workload.object.key
             waiting = self._plan.waiting(key)
-            if waiting is None:
+            if waiting is None or not isinstance(waiting.workload, PlaceableWorkload):
                 self._queue.remove(key)
                 continue
             if self._preemptors.is_behind(key):
@@ -178,7 +178,10 @@ class AdmissionPlanner:
                 self._admit(view, key, waiting, verdict)
             else:
                 self._queue.failed(key, verdict.outcome, time)
-                self._plan.want(key, self._refused(view, key, waiting, verdict, time))
+                victims = 0
+                if not isinstance(verdict.outcome, Failed):
+                    victims = self._preemptors.preempt(view, key, waiting, waiting.workload, time)
+                self._plan.want(key, _refused(waiting, verdict, victims))
 
     def _admit(self, view: View, key: Key, waiting: Nominated, verdict: Verdict) -> None:
         assert isinstance(verdict.outcome, Placed)
@@ -189,18 +192,19 @@ class AdmissionPlanner:
         admission = admission_object(waiting, way, verdict.outcome, view)
         self._plan.want(key, Admit(waiting.queue.name, admission))
 
-    def _refused(self, view: View, key: Key, waiting: Nominated, verdict: Verdict, now: float) -> Intent:
-        told = report(verdict).message
-        reason = "Misconfigured" if verdict.outcome is None else "TopologyPlacementFailed"
-        if verdict.outcome is not None and lacks_quota(verdict.outcome):
-            all_free = Accounts()
-            ever = any(all_free.affordable(each) is not None for each in waiting.workload.options)
-            reason = "WaitingForQuota" if ever else "ExceedsMaxQuota"
-        victims = self._preemptors.preempt(view, key, waiting, now) if verdict.outcome is not None else 0
-        if victims:
-            reason = "WaitingForPreemptedWorkloads"
-            told += f" Pending the preemption of {victims} workload(s)"
-        return Pend(reason, told, _requests(waiting))
+
+def _refused(waiting: Nominated, verdict: Verdict, victims: int) -> Pend:
+    """Why a Workload waits; ``victims`` is how many others have to go for it."""
+    told = report(verdict).message
+    reason = "Misconfigured" if isinstance(verdict.outcome, Failed) else "TopologyPlacementFailed"
+    if isinstance(verdict.outcome, Unplaceable) and lacks_quota(verdict.outcome):
+        all_free = Accounts()
+        ever = any(all_free.affordable(each) is not None for each in waiting.workload.options)
+        reason = "WaitingForQuota" if ever else "ExceedsMaxQuota"
+    if victims:
+        reason = "WaitingForPreemptedWorkloads"
+        told += f" Pending the preemption of {victims} workload(s)"
+    return Pend(reason, told, _requests(waiting))
 
 
 def _requests(waiting: Nominated) -> tuple[Mapping[str, Any], ...]:

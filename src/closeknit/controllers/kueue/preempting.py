@@ -12,7 +12,7 @@ from closeknit.dialects.kueue.topologies import FAMILY
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload, Workload
 from closeknit.scheduler.deciding import decide
 from closeknit.scheduler.preemption import Running, displacement
 from closeknit.scheduler.waiting import WaitingQueue, order
@@ -25,24 +25,26 @@ class Preemptors:
         self._plan, self._queue = plan, queue
         self._victims: dict[Key, frozenset[Key]] = {}
         """By Workload for which others have to go, those that were told to."""
-        self._parked: dict[Key, Workload] = {}
+        self._parked: dict[Key, PlaceableWorkload] = {}
         """Who stands behind one of them, and is not tried before it."""
 
-    def preempt(self, view: View, key: Key, waiting: Nominated, now: float) -> int:
+    def preempt(
+        self, view: View, key: Key, waiting: Nominated, workload: PlaceableWorkload, now: float
+    ) -> int:
         """Evict Workloads of lower priority from the same ClusterQueue; how many have to go.
 
-        Until they have gone, nobody behind it in that queue is admitted.
+        Until they have gone, nobody behind it in that queue is admitted. ``workload`` is the nominated one.
         """
         assert waiting.queue is not None
         if waiting.queue.preempts == "Never":
             return 0
-        if self._fits_soon(view, waiting):
+        if self._fits_soon(view, workload):
             self._victims[key] = frozenset()
             return 0
         plan = displacement(
             self._plan.books.tracked.engine,
             self._plan.books.tracked.topologies,
-            waiting.workload,
+            workload,
             list(self._candidates(waiting)),
             accounts=self._plan.books.accounts,
             now=now,
@@ -65,6 +67,10 @@ class Preemptors:
             if waiting is None or isinstance(self._plan.intents.get(key), Admit):
                 del self._victims[key]
             elif victims and not any(isinstance(units.get(each), Reservation) for each in victims):
+                if not isinstance(waiting.workload, PlaceableWorkload):
+                    # It became invalid meanwhile, so those behind it need not wait for it.
+                    del self._victims[key]
+                    continue
                 self._victims[key] = frozenset()
                 self._queue.remove(key)
                 self._queue.put(waiting.workload)
@@ -87,7 +93,7 @@ class Preemptors:
             for first in firsts
         )
 
-    def park(self, key: Key, workload: Workload) -> None:
+    def park(self, key: Key, workload: PlaceableWorkload) -> None:
         """Do not try a Workload before the one that it stands behind."""
         self._queue.remove(key)
         self._parked[key] = workload
@@ -100,7 +106,7 @@ class Preemptors:
         """A Workload is decided anew: nobody has to go for it, as far as is known."""
         self._victims.pop(key, None)
 
-    def _fits_soon(self, view: View, waiting: Nominated) -> bool:
+    def _fits_soon(self, view: View, workload: PlaceableWorkload) -> bool:
         """Whether a Workload fits as soon as those have gone that were told to go already."""
         books = self._plan.books
         accounts, going, quota = books.accounts.copy(), dict(books.leaving), False
@@ -119,7 +125,7 @@ class Preemptors:
             for held in going.values():
                 if held.node in books.tracked.nodes:
                     engine.release_pods(held)
-            verdict = decide(engine, topologies, waiting.workload, accounts, explained=False)
+            verdict = decide(engine, topologies, workload, accounts, explained=False)
         return isinstance(verdict.outcome, Placed)
 
     def _candidates(self, waiting: Nominated) -> Iterator[Running]:
@@ -132,7 +138,7 @@ class Preemptors:
             if newer and priority == mine.priority:
                 priority -= _is_newer(each, mine)
             name = ObjectName("kueue.x-k8s.io/v1beta2", "Workload", key.namespace, key.name)
-            workload = Workload(name, FAMILY, each.option.request, priority=priority)
+            workload = PlaceableWorkload(name, FAMILY, each.option.request, priority=priority)
             nodes = frozenset(held.node for held in self._plan.books.held(key).values())
             yield Running(workload, each.name, each.option.pods, each.since, nodes)
 

@@ -9,6 +9,7 @@ from closeknit.dialects.kueue.to_workload import admission_object
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed
+from closeknit.hub.workload import PlaceableWorkload
 
 
 def replace(plan: AdmissionPlan, view: View, lost: Reservation) -> None:
@@ -18,7 +19,12 @@ def replace(plan: AdmissionPlan, view: View, lost: Reservation) -> None:
         "NodeFailures", f"Workload was evicted as there was no replacement for unhealthy node(s): {names}"
     )
     found = view.derive(continued, lost.key)
-    if lost.fixed or found is None or not found.admissions or found.queue is None:
+    if (
+        lost.fixed
+        or found is None
+        or not isinstance(found.workload, PlaceableWorkload)
+        or found.queue is None
+    ):
         plan.want(lost.key, evict)
         return
     verdict = plan.decide(found.workload)
@@ -55,7 +61,9 @@ def make_way(plan: AdmissionPlan, view: View, node: str) -> None:
 def settle(plan: AdmissionPlan, view: View, reservation: Reservation) -> bool:
     """Hold a place for every pod of an assignment that leaves a choice of nodes; whether this one does."""
     found = view.derive(continued, reservation.key)
-    if found is None or not found.admissions or not any(each.topology for each in found.admissions):
+    if found is None or not isinstance(found.workload, PlaceableWorkload):
+        return False
+    if not any(each.topology for each in found.admissions):
         return False
     plan.books.hold(reservation.key, {})
     verdict = plan.decide(found.workload)

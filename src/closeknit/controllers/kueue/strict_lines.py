@@ -6,7 +6,7 @@ from bisect import insort
 from typing import NamedTuple
 
 from closeknit.hub.keys import Key
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload
 from closeknit.scheduler.waiting import Order, WaitingQueue, order
 
 
@@ -23,10 +23,10 @@ class StrictLines:
     def __init__(self, queue: WaitingQueue) -> None:
         self._queue = queue
         self._lines: dict[str, list[_Place]] = {}
-        self._standing: dict[Key, tuple[str, _Place, Workload]] = {}
+        self._standing: dict[Key, tuple[str, _Place, PlaceableWorkload]] = {}
         """By Workload, its ClusterQueue, its place there, and what it asks for."""
 
-    def line_up(self, cluster_queue: str, workload: Workload) -> None:
+    def line_up(self, cluster_queue: str, workload: PlaceableWorkload) -> None:
         """Let a Workload wait in the line of a ClusterQueue, and in no other."""
         place = _Place(order(workload), workload.object.key)
         first = self._lines[cluster_queue][0] if cluster_queue in self._lines else place

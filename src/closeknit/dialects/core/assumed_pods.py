@@ -43,6 +43,15 @@ class Assumed:
         return self.by_leaf.get(leaf, self.everywhere)
 
 
+@dataclass(frozen=True, slots=True)
+class MissingPods:
+    """Pods of one leaf that must run at once and do not exist."""
+
+    count: int
+    problem: Problem
+    """What states it."""
+
+
 def assumed_pods(
     annotations: Mapping[str, str], leaves: Callable[[], Iterable[str]], found: list[Problem]
 ) -> Assumed:

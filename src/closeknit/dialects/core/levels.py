@@ -16,7 +16,7 @@ import msgspec
 
 from closeknit.hub.copying import replace
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Code, Fact, Field, Problem
+from closeknit.hub.problems import Fact, Field, Problem
 from closeknit.hub.request import Group, Member, Request
 from closeknit.hub.sentences import core as sentences
 from closeknit.hub.topology import HOSTNAME, Topology
@@ -66,7 +66,6 @@ class _Bound(NamedTuple):
 class _Coarser(NamedTuple):
     """A field that names a coarser level than another field."""
 
-    code: Code
     field: Wish
     finer: Wish
     within: str | None
@@ -112,16 +111,23 @@ class Nested:
         if not any(judged.coarser for judged in self._judged.values()):
             return
         for name, meaning in self._meanings.items():
-            for code, field, finer, within in self._judged[meaning].coarser:
-                other = name if within is None else within
-                facts: dict[str, Fact] = {
-                    "level": getattr(self._parts[name], field),
-                    "bound": getattr(self._parts[other], finer),
-                    "field": Field(self._path(other, finer)),
-                }
-                if code is sentences.COARSER_LEVEL:
-                    facts["called"] = self._called
-                yield code.at(self._path(name, field), **facts)
+            for coarser in self._judged[meaning].coarser:
+                yield self._problem(name, coarser)
+
+    def _problem(self, name: str, coarser: _Coarser) -> Problem:
+        field, finer, within = coarser
+        other = name if within is None else within
+        path = self._path(name, field)
+        facts: dict[str, Fact] = {
+            "level": getattr(self._parts[name], field),
+            "bound": getattr(self._parts[other], finer),
+            "field": Field(self._path(other, finer)),
+        }
+        if field == "required":
+            return sentences.COARSER_LEVEL.at(path, called=self._called, **facts)
+        if finer == "required":
+            return sentences.PREFERENCE_SAYS_NOTHING.at(path, **facts)
+        return sentences.PREFERENCE_COARSER.at(path, **facts)
 
 
 def nested(
@@ -178,15 +184,15 @@ def _judge(meaning: _Meaning, around: _Bound | None, wished: _Bound | None, topo
     _, required, preferred = meaning
     coarser: list[_Coarser] = []
     if required is not None and around is not None and required < around.depth:
-        coarser.append(_Coarser(sentences.COARSER_LEVEL, "required", "required", around.part))
+        coarser.append(_Coarser("required", "required", around.part))
         required = None
     bound = around if required is None else _Bound("", required)
     if preferred is not None and bound is not None and preferred < bound.depth:
         within = bound.part if bound is around else None
-        coarser.append(_Coarser(sentences.PREFERENCE_SAYS_NOTHING, "preferred", "required", within))
+        coarser.append(_Coarser("preferred", "required", within))
         preferred = None
     elif preferred is not None and wished is not None and preferred < wished.depth:
-        coarser.append(_Coarser(sentences.PREFERENCE_COARSER, "preferred", "preferred", wished.part))
+        coarser.append(_Coarser("preferred", "preferred", wished.part))
     return _Judged(Levels(_label(topology, required), _label(topology, preferred)), tuple(coarser))
 
 

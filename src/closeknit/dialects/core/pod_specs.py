@@ -9,7 +9,7 @@ from closeknit.hub.neighbours import Near, Neighbour, PodSelector, Spread
 from closeknit.hub.nodes import NAME_FIELD, NodeFilter, Requirement, Term, Toleration
 from closeknit.hub.quantities import written
 from closeknit.hub.request import HostPort, Member, PodSet
-from closeknit.hub.resources import Resources
+from closeknit.hub.resources import Resources, is_extended
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -131,7 +131,7 @@ def port_object(port: HostPort) -> dict[str, Any]:
 def _resources(asked: Resources) -> dict[str, Any]:
     """Requests, and limits where Kubernetes insists on them: for everything that it does not know itself."""
     requests = {name: written(name, units) for name, units in asked.items() if name != "pods"}
-    limits = {name: text for name, text in requests.items() if "/" in name}
+    limits = {name: text for name, text in requests.items() if is_extended(name)}
     return {key: value for key, value in (("limits", limits), ("requests", requests)) if value}
 
 

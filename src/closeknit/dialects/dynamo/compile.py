@@ -17,7 +17,12 @@ from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.dynamo.deployments import Deployment, as_written, read_deployment
 from closeknit.dialects.dynamo.pathways import Pathway, is_for_grove, pathway
 from closeknit.dialects.dynamo.rules import rules, without_wrong_ones
-from closeknit.dialects.dynamo.to_pod_clique_set import of_deployment_fields, set_name, to_pod_clique_set
+from closeknit.dialects.dynamo.to_pod_clique_set import (
+    of_deployment_fields,
+    set_name,
+    terms_of,
+    to_pod_clique_set,
+)
 from closeknit.dialects.dynamo.topologies import known_to_dynamo, meant_where_none_is_named
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint
@@ -32,7 +37,7 @@ from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem, parted
 from closeknit.hub.sentences import dynamo as sentences
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import WorkloadBase
 
 DIALECT = "dynamo"
 
@@ -87,7 +92,7 @@ def drawn_deployment(view: View, key: Key) -> DrawnDeployment:
     # A deployment that stands in a cluster already has a set that does; what its topology lost is left out.
     metadata = msgspec.structs.replace(decoded.metadata, uid=deployment.metadata.uid)
     given = msgspec.structs.replace(decoded, metadata=metadata)
-    drawn = blueprint(given, stored.namespace, topologies, lenient=view.lenient)
+    drawn = blueprint(given, stored.namespace, topologies, lenient=view.lenient, terms=terms_of(draft))
     if pathway(view, deployment) is Pathway.GROVE and is_for_kai(given, view):
         wrong = judged_queue(given, view)
         found.extend(each.moved(lambda _: ("metadata", "annotations", KAI_QUEUE)) for each in wrong)
@@ -150,8 +155,8 @@ def compile_deployment(stored: Stored[Any], view: View) -> Compiled:
         notes = (sentences.WITHOUT_GANGS.at(("metadata", "annotations", ENABLE_GROVE)), *notes)
     across = drawn.blueprint is not None and drawn.blueprint.holds_across_gangs
     told = (sentences.ACROSS_REPLICAS.at(("spec", "topologyConstraint")),) if across else ()
-    workload = Workload(
-        stored.object, DIALECT, None, priority=priority, created=since, notes=notes, if_left_out=told
+    base = WorkloadBase(
+        stored.object, DIALECT, priority=priority, created=since, notes=notes, if_left_out=told
     )
-    blueprint = None if view.judging else drawn.blueprint
-    return with_request(workload, stored, own, blueprint, pods_made_for(view, drawn.set_key))
+    pods = pods_made_for(view, drawn.set_key)
+    return with_request(base, stored, own, drawn.blueprint, pods, judging=view.judging)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,18 +12,17 @@ from closeknit.dialects.dynamo.rules import is_overridden
 from closeknit.dialects.dynamo.to_pod_clique_set import CONDITION, REASONS
 from closeknit.dialects.dynamo.topologies import known_to_dynamo
 from closeknit.dialects.family import Condition, Event, Status
-from closeknit.dialects.grove.constraints import Loss
-from closeknit.dialects.grove.status import topology_levels
+from closeknit.dialects.grove.status import LevelAvailability, level_availability
+from closeknit.dialects.grove.terms import Loss
 from closeknit.dialects.grove.topologies import Known
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 
-_MESSAGES: Mapping[str, str] = {
+_MESSAGES: Mapping[Loss, str] = {
     Loss.TOPOLOGY: "The topology definition was not found",
     Loss.NAME: "No topology definition is named",
     Loss.SWITCH: "Topology aware scheduling is switched off",
 }
-_LISTED = re.compile(r"\[([^\]]*)\]")
 
 
 def deployment_status(stored: Stored[Any], view: View) -> Status:
@@ -42,7 +40,7 @@ def constraints_enforced(given: Deployment, made: PodCliqueSet | None, topologie
     """
     if not is_close(given):
         return None
-    return translated(topology_levels(made, topologies) if made is not None else None)
+    return enforced(level_availability(made, topologies) if made is not None else None)
 
 
 def is_close(given: Deployment) -> bool:
@@ -50,19 +48,15 @@ def is_close(given: Deployment) -> bool:
     return given.is_constrained or is_overridden(given)
 
 
-def translated(of_set: Condition | None) -> Condition:
-    """Dynamo's condition for the one that Grove has about the set; None where Grove has not said yet.
-
-    Of Grove's condition the reason counts, not the status: a topology that is gone leaves Grove's answer
-    unknown, but the constraints are not enforced for certain.
-    """
-    if of_set is not None and of_set.reason in REASONS:
-        message = _MESSAGES.get(of_set.reason) or _lost(_domains(of_set.message)) or of_set.message
-        return Condition(CONDITION, "False", REASONS[of_set.reason], message)
-    if of_set is not None and of_set.status == "False":
+def enforced(availability: LevelAvailability | None) -> Condition:
+    """The condition of a deployment by the levels that its set has; None while they are not known."""
+    if availability is None:
+        message = "The workload has not been looked at yet"
+        return Condition(CONDITION, "Unknown", "TopologyConditionPending", message)
+    if (loss := availability.loss) is None:
         return available()
-    message = "The workload has not been looked at yet"
-    return Condition(CONDITION, "Unknown", "TopologyConditionPending", message)
+    message = _MESSAGES.get(loss) or _lost(availability.domains) or availability.detail
+    return Condition(CONDITION, "False", REASONS[loss], message)
 
 
 def available() -> Condition:
@@ -85,12 +79,6 @@ def event(before: Condition | None, after: Condition | None) -> Event | None:
     if after.status == "False":
         return Event("Warning", after.reason, f"Topology constraints no longer enforced: {after.message}")
     return None
-
-
-def _domains(message: str) -> list[str]:
-    """The domains that Grove's message lists in brackets."""
-    found = _LISTED.search(message)
-    return sorted(filter(None, re.split(r"[,\s]+", found[1]))) if found is not None else []
 
 
 def _lost(domains: Sequence[str]) -> str:

@@ -6,52 +6,52 @@ the group and nowhere inside, so that each of its replicas goes to one domain. S
 to be a scaling group, of single pods. A component without a constraint gets none, because what
 the set says holds for it anyway.
 
-The path of a problem is moved from the field of the set to the field that it was made of. Where Grove's
-sentence speaks of its own objects, the code is exchanged for one of Dynamo's with the same facts.
+The path of a problem is moved from the field of the set to the field that it was made of. ``terms_of`` gives
+Grove's rules the messages that speak of a deployment instead of a set.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from closeknit.apis.dynamo_keys import COMPONENT, DEPLOYMENT, KAI_QUEUE
 from closeknit.apis.kai_keys import QUEUE, SCHEDULER
 from closeknit.dialects.core.kinds import new_object, owner_references
 from closeknit.dialects.dynamo.deployments import Component, Deployment
 from closeknit.dialects.dynamo.rules import Place, is_overridden, of_component, of_deployment, of_roles
-from closeknit.dialects.grove import constraints as grove_constraints
-from closeknit.dialects.grove.constraints import Loss
 from closeknit.dialects.grove.names import LONGEST
+from closeknit.dialects.grove.terms import Loss, Terms
 from closeknit.hub.copying import replace
 from closeknit.hub.paths import Path, rebased, starts_with
-from closeknit.hub.problems import Code, Problem
+from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import dynamo, grove
 
 DEFAULT_QUEUE = "dynamo"
 _LEADER, _WORKERS = "ldr", "wkr"
 _SHORTEST = 8
 
-CODES: Mapping[Code, Code] = {
-    grove.TOO_MANY_PODS: dynamo.TOO_MANY_PODS,
-    grove.SPREAD_CONSTRAINTS: dynamo.SPREAD_CONSTRAINTS,
-    grove.NODE_NAMED: dynamo.NODE_NAMED,
-    grove.SCHEDULERS_DIFFER: dynamo.SCHEDULERS_DIFFER,
-    grove.SECOND_TOPOLOGY: dynamo.SECOND_TOPOLOGY,
-    grove.SECOND_TOPOLOGY_MEANT: dynamo.SECOND_TOPOLOGY_MEANT,
-}
-"""What Dynamo says instead of Grove."""
-
 CONDITION = "TopologyConstraintsEnforced"
 """The condition of a deployment that says what has become of its topology."""
-REASONS: Mapping[str, str] = {
+REASONS: Mapping[Loss, str] = {
     Loss.DOMAIN: "TopologyLevelsUnavailable",
     Loss.TOPOLOGY: "TopologyDefinitionNotFound",
     Loss.NAME: "TopologyDefinitionNotFound",
     Loss.SWITCH: "TopologyLevelsUnavailable",
 }
 """The reasons that Dynamo gives where Grove gives these."""
-_CONDITIONS: Mapping[Any, str] = {grove_constraints.CONDITION: CONDITION, **REASONS}
+TERMS: Final = Terms(
+    too_many_pods=dynamo.TOO_MANY_PODS.at,
+    spread_constraints=dynamo.SPREAD_CONSTRAINTS,
+    node_named=dynamo.NODE_NAMED,
+    schedulers_differ=dynamo.SCHEDULERS_DIFFER,
+    second_topology=dynamo.SECOND_TOPOLOGY,
+    second_topology_meant=dynamo.SECOND_TOPOLOGY_MEANT,
+    no_binding=grove.NO_BINDING,
+    condition=CONDITION,
+    reasons=REASONS,
+)
+"""The terms in which Grove's rules report on the set of a deployment."""
 
 _TEMPLATE: Path = ("spec", "template")
 
@@ -199,22 +199,20 @@ def checksum(name: str) -> int:
     return value & 0xFFFF
 
 
+def terms_of(deployment: Deployment) -> Terms:
+    """The terms in which Grove's rules report on the set of this deployment."""
+    if deployment.topology or is_overridden(deployment):
+        return TERMS
+    # The set names the default topology, so Grove's rules do not see that the deployment names none.
+    return replace(TERMS, no_binding=grove.NO_BINDING_MEANT)
+
+
 def of_deployment_fields(problems: Iterable[Problem], given: Deployment) -> tuple[Problem, ...]:
-    """The problems of a deployment's set, each once, as problems of the deployment."""
-    made_of = origins(given)
-    codes = dict(CODES)
-    if not given.topology and not is_overridden(given):
-        # The set names the topology that is meant, so Grove does not see that nobody else did.
-        codes[grove.NO_BINDING] = grove.NO_BINDING_MEANT
-
-    def of_deployment_field(problem: Problem) -> Problem:
-        moved = problem.moved(lambda path: field_of(path, given, made_of))
-        facts = moved.facts
-        if "condition" in problem.code.fields:
-            facts = tuple((name, _CONDITIONS.get(fact, fact)) for name, fact in facts)
-        return replace(moved, code=codes.get(problem.code, problem.code), facts=facts)
-
-    return tuple(dict.fromkeys(map(of_deployment_field, problems)))
+    """The problems of a deployment's set, each once, at the fields of the deployment."""
+    sources = origins(given)
+    return tuple(
+        dict.fromkeys(problem.moved(lambda path: field_of(path, given, sources)) for problem in problems)
+    )
 
 
 def field_of(path: Path, given: Deployment, made_of: Mapping[str, Sequence[_Origin]]) -> Path:

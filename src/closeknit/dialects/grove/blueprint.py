@@ -18,6 +18,7 @@ from closeknit.dialects.grove.constraints import Constraints, constraints
 from closeknit.dialects.grove.names import clique_name, replica_name, scaled_name, scaling_group_name
 from closeknit.dialects.grove.places import SET, of_clique, of_group
 from closeknit.dialects.grove.rules import rules
+from closeknit.dialects.grove.terms import GROVE, Terms
 from closeknit.dialects.grove.topologies import Known, known
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.decoding import decode, passed_over
@@ -110,15 +111,16 @@ def blueprint(
     *,
     lenient: bool = False,
     judging: bool = False,
+    terms: Terms = GROVE,
 ) -> Drawn:
     """The blueprint of a PodCliqueSet, or everything that is wrong with it; no blueprint where ``judging``.
 
     One that has a uid stands in a cluster already. Nothing can be refused any more then,
-    so what its topology has lost is left out of its levels instead.
+    so what its topology has lost is left out of its levels instead. Problems are reported in ``terms``.
     """
-    close = constraints(given, topologies, running=bool(given.metadata.uid))
-    unruly = list(rules(given, topologies))
-    pods = _Pods(given.metadata.namespace, lenient=lenient)
+    close = constraints(given, topologies, running=bool(given.metadata.uid), terms=terms)
+    unruly = list(rules(given, topologies, terms))
+    pods = _Pods(given.metadata.namespace, terms, lenient=lenient)
     found = first_of(_pod_problems(given, pods))
     problems, notes = map(list, parted([*unruly, *close.problems, *found]))
     notes = [*close.notes, *notes]
@@ -126,8 +128,7 @@ def blueprint(
         # What is made of a set depends on its names and numbers, so these must be in order first.
         return Drawn(None, tuple(problems), tuple(notes))
     if (count := _number_of_pods(given)) > MOST_PODS:
-        where = ("spec", "replicas")
-        problems.append(sentences.TOO_MANY_PODS.at(where, pods=count, most=MOST_PODS, kind="PodCliqueSet"))
+        problems.append(terms.too_many_pods(("spec", "replicas"), pods=count, most=MOST_PODS))
     else:
         problems.extend(first_of(_name_conflicts(given)))
     made = None if problems or judging else _assembled(given, namespace, close, pods)
@@ -239,8 +240,8 @@ def _generated_names(given: wire.PodCliqueSet, numbers: Mapping[str, int]) -> It
 class _Pods:
     """Reads what the pods of cliques ask of a node. Of a large set most are equal, and are read once."""
 
-    def __init__(self, namespace: str, *, lenient: bool) -> None:
-        self._namespace, self._lenient = namespace, lenient
+    def __init__(self, namespace: str, terms: Terms, *, lenient: bool) -> None:
+        self._namespace, self._terms, self._lenient = namespace, terms, lenient
         self._known: dict[tuple[bytes, tuple[tuple[str, str], ...]], tuple[Problem, ...]] = {}
 
     def shape(self, template: wire.PodCliqueTemplate) -> Shape:
@@ -262,9 +263,9 @@ class _Pods:
         if spec is None:
             return
         if spec.topology_spread_constraints:
-            yield sentences.SPREAD_CONSTRAINTS.at(_SPREAD)
+            yield self._terms.spread_constraints.at(_SPREAD)
         if spec.node_name:
-            yield sentences.NODE_NAMED.at(("nodeName",))
+            yield self._terms.node_named.at(("nodeName",))
         for each in template_problems(spec, namespace=self._namespace, labels=labels):
             moved = each.moved(lambda own: rebased(own, ("spec",), ()))
             if not starts_with(moved.path, _SPREAD):

@@ -29,7 +29,7 @@ from closeknit.hub.keys import Key
 from closeknit.hub.many_problems import first_of
 from closeknit.hub.problems import Problem, parted
 from closeknit.hub.sentences import grove
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import WorkloadBase
 
 DIALECT = "grove"
 
@@ -48,25 +48,33 @@ def compile_pod_clique_set(stored: Stored[PodCliqueSet], view: View) -> Compiled
     notes = (*drawn.notes, *deployment_notes(view, stored))
     across = drawn.blueprint is not None and drawn.blueprint.holds_across_gangs
     told = (grove.ACROSS_GANGS.at(("spec", "template", "topologyConstraint")),) if across else ()
-    workload = Workload(
-        stored.object, DIALECT, None, priority=priority, created=since, notes=notes, if_left_out=told
+    base = WorkloadBase(
+        stored.object, DIALECT, priority=priority, created=since, notes=notes, if_left_out=told
     )
-    made = None if view.judging else drawn.blueprint
-    return with_request(workload, stored, own, made, pods_made_for(view, stored.key))
+    pods = pods_made_for(view, stored.key)
+    return with_request(base, stored, own, drawn.blueprint, pods, judging=view.judging)
 
 
 def with_request(
-    workload: Workload,
+    base: WorkloadBase,
     stored: Stored[Any],
     own: Sequence[Problem],
     made: Blueprint | None,
     pods: Sequence[ReadPod],
+    *,
+    judging: bool,
 ) -> Compiled:
-    """A workload with the request of a blueprint, unless something is wrong with its object or its pods."""
+    """A workload with the request of a blueprint, unless something is wrong with its object or its pods.
+
+    Where a valid object is only judged, its notes are all that there is.
+    """
     broken, notes = parted((*stored.problems, *own, *pod_problems(pods)))
-    request = None if broken or made is None else to_request(made, pods)
-    told = replace(workload, request=request, problems=broken, notes=(*workload.notes, *notes))
-    return Compiled((told,), tuple(own))
+    base = replace(base, notes=(*base.notes, *notes))
+    if judging and not broken:
+        return Compiled((), tuple(own), notes=base.notes)
+    if broken or made is None:
+        return Compiled((base.invalid(broken),), tuple(own))
+    return Compiled((base.placeable(to_request(made, pods)),), tuple(own))
 
 
 def compile_pod_gang(stored: Stored[PodGang], view: View) -> Compiled:
@@ -96,17 +104,19 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     of_members = (problem.of("Pod", pod.name) for pod, problem in of_pods)
     broken, notes = parted((*stored.problems, *own, *pod_problems(pods), *of_members))
     elsewhere = tuple(pod.stored.report(problem) for pod, problem in of_pods)
-    request = None
-    if not broken and not view.judging:
-        if stored.live and (awaited := tuple(lacking(given, members))):
-            return Compiled((), tuple(own), elsewhere, notes=awaited)
-        name = workload_name(stored.namespace, stored.name)
-        assumed = None if stored.live else not_there
-        request = gang_request(given, name, close, members, not_there=assumed)
-    workload = Workload(
-        stored.object, DIALECT, request, broken, priority, since, notes=(*close.notes, *notes)
+    base = WorkloadBase(
+        stored.object, DIALECT, priority=priority, created=since, notes=(*close.notes, *notes)
     )
-    return Compiled((workload,), tuple(own), elsewhere)
+    if broken:
+        return Compiled((base.invalid(broken),), tuple(own), elsewhere)
+    if view.judging:
+        return Compiled((), tuple(own), elsewhere, notes=base.notes)
+    if stored.live and (awaited := tuple(lacking(given, members))):
+        return Compiled((), tuple(own), elsewhere, notes=awaited)
+    name = workload_name(stored.namespace, stored.name)
+    assumed = None if stored.live else not_there
+    request = gang_request(given, name, close, members, not_there=assumed)
+    return Compiled((base.placeable(request),), tuple(own), elsewhere)
 
 
 def _pods_of_gang(stored: Stored[PodGang], view: View) -> tuple[ReadPod, ...]:

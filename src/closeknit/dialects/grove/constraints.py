@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.core.levels import LevelField, Levels, nested
 from closeknit.dialects.grove.places import Place, places
+from closeknit.dialects.grove.terms import GROVE, Loss, Terms
 from closeknit.dialects.grove.topologies import MANAGED, Known
 from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
@@ -20,18 +20,6 @@ from closeknit.hub.problems import Code, Field, OneOf, Problem, parted
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import grove as sentences
 from closeknit.hub.topology import Topology
-
-CONDITION = "TopologyLevelsUnavailable"
-"""The condition of a PodCliqueSet that says what has become of its topology."""
-
-
-class Loss(StrEnum):
-    """The reason of that condition where a constraint is no longer kept."""
-
-    DOMAIN = "ClusterTopologyLevelsUnavailable"
-    TOPOLOGY = "ClusterTopologyNotFound"
-    NAME = "TopologyNameMissing"
-    SWITCH = "TopologyAwareSchedulingDisabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +37,9 @@ class Constraints:
     """Preferences without effect, and what a set that runs already has lost."""
 
 
-def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False) -> Constraints:
+def constraints(
+    given: wire.PodCliqueSet, known: Known, *, running: bool = False, terms: Terms = GROVE
+) -> Constraints:
     """Read every constraint, with everything that is wrong with any of them.
 
     A new set that names a domain which its topology does not have is a mistake. One that is ``running`` goes
@@ -64,22 +54,22 @@ def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False
         return Constraints(None, empty)
     if not known.enabled:
         if running:
-            lost = (_lost(sentences.LOST_SWITCH, place.path, Loss.SWITCH) for place in used.values())
+            lost = (_lost(sentences.LOST_SWITCH, place.path, Loss.SWITCH, terms) for place in used.values())
             return Constraints(None, empty, notes=tuple(first_of(lost)))
         off = (sentences.SWITCHED_OFF.at(place.path) for place in used.values())
         return Constraints(None, empty, problems=tuple(first_of(off)))
     odd = (place for place in used.values() if not _is_formed(place.given))
     problems = [*first_of(problem for place in odd for problem in _form_problems(place))]
     unnamed: list[Problem] = []
-    name = topology_name(where, unnamed)
+    name = topology_name(where, unnamed, terms)
     if not running:
         problems.extend(first_of(unnamed))
         name = name or _likely(used, known)
     topology = known.topologies.get(name) if name is not None else None
     if topology is None:
         if name is not None and not running:
-            problems.append(_no_topology(name, used, known))
-        gone = first_of(_lost_topology(name, place) for place in used.values()) if running else ()
+            problems.append(_no_topology(name, used, known, terms))
+        gone = first_of(_lost_topology(name, place, terms) for place in used.values()) if running else ()
         return Constraints(None, empty, problems=tuple(problems), notes=tuple(gone))
     depths = {level.name: depth for depth, level in enumerate(topology.levels) if level.name}
     close = nested(
@@ -91,8 +81,15 @@ def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False
     refused, notes = parted(first_of(close.coarser()))
     if running:
         gone = (
-            _lost(sentences.LOST_DOMAIN, each.path, Loss.DOMAIN, topology=topology.name, domain=each.value)
-            for each in close.unknown()
+            _lost(
+                sentences.LOST_DOMAIN,
+                field.path,
+                Loss.DOMAIN,
+                terms,
+                topology=topology.name,
+                domain=field.value,
+            )
+            for field in close.unknown()
         )
         notes = tuple(first_of(gone))
     else:
@@ -106,7 +103,7 @@ def _unknown(field: LevelField, topology: Topology, domains: tuple[str, ...]) ->
     return sentences.UNKNOWN_DOMAIN.at(field.path, topology=topology.name, domain=field.value, remedy=remedy)
 
 
-def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | None:
+def topology_name(where: Mapping[str, Place], problems: list[Problem], terms: Terms = GROVE) -> str | None:
     """The topology that all constraints name, themselves or by inheritance; a PodCliqueSet can name one only.
 
     In the earlier spelling there was only one topology, so it need not be named.
@@ -127,7 +124,7 @@ def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | 
         if first is None:
             first = (name, place.path)
         elif name != first[0]:
-            code = sentences.SECOND_TOPOLOGY if own else sentences.SECOND_TOPOLOGY_MEANT
+            code = terms.second_topology if own else terms.second_topology_meant
             path = (*place.path, "topologyName")
             problems.append(code.at(path, name=name, first=first[0], field=Field(first[1])))
     return first[0] if first is not None and not unnamed else None
@@ -175,23 +172,23 @@ def _form_problems(place: Place) -> Iterator[Problem]:
         yield sentences.REQUIRED_TWICE.at((*place.path, "packDomain"))
 
 
-def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
+def _no_topology(name: str, used: Mapping[str, Place], known: Known, terms: Terms) -> Problem:
     """A topology that cannot be used, reported where it is named or at the first constraint that means it."""
     named = (each for each in used.values() if each.given is not None and each.given.topology_name == name)
     place = next(named, None)
-    code = sentences.NO_BINDING if place else sentences.NO_BINDING_MEANT
+    code = terms.no_binding if place else sentences.NO_BINDING_MEANT
     path = (*(place or next(iter(used.values()))).path, "topologyName")
     if name in known.unusable:
         return core.HAS_PROBLEMS.at(path, kind="Topology", name=name)
     return code.at(path, name=name, remedy=OneOf(name, tuple(known.topologies)))
 
 
-def _lost_topology(topology: str | None, place: Place) -> Problem:
+def _lost_topology(topology: str | None, place: Place, terms: Terms) -> Problem:
     """What a running set has lost with the whole of its topology."""
     if topology is None:
-        return _lost(sentences.LOST_NAME, place.path, Loss.NAME)
-    return _lost(sentences.LOST_TOPOLOGY, place.path, Loss.TOPOLOGY, name=topology)
+        return _lost(sentences.LOST_NAME, place.path, Loss.NAME, terms)
+    return _lost(sentences.LOST_TOPOLOGY, place.path, Loss.TOPOLOGY, terms, name=topology)
 
 
-def _lost(code: Code, path: Path, reason: Loss, **facts: str) -> Problem:
-    return code.at(path, condition=CONDITION, reason=reason, **facts)
+def _lost(code: Code, path: Path, loss: Loss, terms: Terms, **facts: str) -> Problem:
+    return code.at(path, condition=terms.condition, reason=terms.reasons[loss], **facts)

@@ -22,20 +22,19 @@ from closeknit.hub.problems import Code, Fact, InvalidError, Problem
 from closeknit.hub.request import Group, Member, PodSet
 from closeknit.hub.sentences import grove as sentences
 from closeknit.hub.topology import Level, Topology
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload
 
 _DOMAIN = re.compile(r"[a-z][a-z0-9-]{0,62}", re.ASCII)
 _SHARE = LONGEST // 3
 """How long a name may be, so that three of them fit into the name of a pod."""
 
 
-def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[Object]:
+def express(workload: PlaceableWorkload, topologies: Mapping[str, Topology]) -> Iterator[Object]:
     """A ClusterTopologyBinding and a PodCliqueSet that ask for the same.
 
     Raises ``InvalidError`` for a tree that Grove has no words for, with every place.
     """
     request = workload.request
-    assert request is not None
     topology = topologies.get(request.topology) if request.topology is not None else None
     writer = _Writer(topology, workload.object.name)
     template = writer.template(request.root)

@@ -26,7 +26,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import InvalidError
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload
 
 # ---------------------------------------------------------------------------------------- topologies
 
@@ -142,12 +142,12 @@ def pod_group_of_gang(stored: Stored[PodGang], view: View) -> Rendered:
 def missing_pods_of_gang(stored: Stored[PodGang], view: View) -> Rendered:
     """The pods that a PodGang without a set still lacks."""
     workload = _sound_gang(stored, view)
-    if workload is None or workload.request is None:
+    if workload is None:
         return Rendered()
     return Rendered(missing_pods(workload.request, view))
 
 
-def _sound_gang(stored: Stored[PodGang], view: View) -> Workload | None:
+def _sound_gang(stored: Stored[PodGang], view: View) -> PlaceableWorkload | None:
     """The workload of a PodGang that is one itself and has no problems."""
-    found = view.derive(compiled_gang, stored.key).workloads
-    return found[0] if found and found[0].request is not None else None
+    workloads = view.derive(compiled_gang, stored.key).workloads
+    return workloads[0] if workloads and isinstance(workloads[0], PlaceableWorkload) else None

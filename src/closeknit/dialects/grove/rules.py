@@ -16,6 +16,7 @@ from closeknit.dialects.grove.names import (
     well_named,
 )
 from closeknit.dialects.grove.places import places
+from closeknit.dialects.grove.terms import GROVE, Terms
 from closeknit.dialects.grove.topologies import Known
 from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
@@ -33,7 +34,7 @@ _CLIQUES: Path = ("spec", "template", "cliques")
 _GROUPS: Path = ("spec", "template", "podCliqueScalingGroups")
 
 
-def rules(given: wire.PodCliqueSet, known: Known) -> Iterator[Problem]:
+def rules(given: wire.PodCliqueSet, known: Known, terms: Terms = GROVE) -> Iterator[Problem]:
     """Everything that Grove would refuse, whatever the topology."""
     template = given.spec.template
     yield from own_name_problems(given.metadata.name, LONGEST - 1)
@@ -50,7 +51,7 @@ def rules(given: wire.PodCliqueSet, known: Known) -> Iterator[Problem]:
         )
     names = Choices(clique.name for clique in template.cliques)
     yield from first_of(_each_clique_problems(given, names))
-    yield from first_of(_scheduler_problems(given, known))
+    yield from first_of(_scheduler_problems(given, known, terms))
     delay = template.termination_delay
     if delay and not (seconds(delay) or 0) > 0:
         yield sentences.TERMINATION_DELAY.at(("spec", "template", "terminationDelay"), found=delay)
@@ -164,7 +165,7 @@ def scheduler_named(given: wire.PodCliqueSet, known: Known) -> str:
     return next((name for name in named if isinstance(name, str) and name), known.scheduler)
 
 
-def _scheduler_problems(given: wire.PodCliqueSet, known: Known) -> Iterator[Problem]:
+def _scheduler_problems(given: wire.PodCliqueSet, known: Known, terms: Terms) -> Iterator[Problem]:
     """All pods of a set have one scheduler, and one that can keep them together if they ask for it."""
     named: dict[str, int] = {}
     for i, clique in enumerate(given.spec.template.cliques):
@@ -176,7 +177,7 @@ def _scheduler_problems(given: wire.PodCliqueSet, known: Known) -> Iterator[Prob
         path = (*_CLIQUES, i, "spec", "podSpec", "schedulerName")
         if name != first:
             where = Field((*_CLIQUES, named[first]))
-            yield sentences.SCHEDULERS_DIFFER.at(path, name=name, first=first, field=where)
+            yield terms.schedulers_differ.at(path, name=name, first=first, field=where)
         if known.schedulers and name not in known.schedulers:
             remedy = OneOf.among(name, known.schedulers)
             yield sentences.SCHEDULER_NOT_ENABLED.at(path, name=name, remedy=remedy)

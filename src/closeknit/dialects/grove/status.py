@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.kai_keys import SCHEDULER
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.family import Condition, Event, Status
-from closeknit.dialects.grove.constraints import CONDITION, Loss, constraints, topology_name
-from closeknit.dialects.grove.places import places
+from closeknit.dialects.grove.constraints import constraints, topology_name
+from closeknit.dialects.grove.places import Place, places
+from closeknit.dialects.grove.terms import CONDITION, Loss
 from closeknit.dialects.grove.topologies import Known, known
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 
 _DRIFT = "SchedulerTopologyDrift"
+_AVAILABLE = "AllClusterTopologyLevelsAvailable"
+_LISTED = re.compile(r"\[([^\]]*)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class LevelAvailability:
+    """Whether the constraints of a PodCliqueSet are enforced, and if not, why."""
+
+    loss: Loss | None = None
+    """None while all levels that the set names are available."""
+    topology: str = ""
+    """The topology that is missing; with ``Loss.TOPOLOGY`` only."""
+    domains: tuple[str, ...] = ()
+    """The domains that the topology lacks, sorted; with ``Loss.DOMAIN`` only."""
+    detail: str = ""
+    """The message of a condition that was read from a cluster; shown if it lists no domains."""
 
 
 def set_status(stored: Stored[wire.PodCliqueSet], view: View) -> Status:
@@ -29,24 +48,65 @@ def topology_levels(given: wire.PodCliqueSet, topologies: Known) -> Condition:
     A topology that is gone leaves the answer unknown, and so does one that nobody named.
     """
     where = places(given)
-    available = "AllClusterTopologyLevelsAvailable"
-    if all(place.given is None for place in where.values()):
-        return Condition(CONDITION, "False", available, "No topology constraints defined")
+    if not _is_constrained(where):
+        return Condition(CONDITION, "False", _AVAILABLE, "No topology constraints defined")
+    availability = _availability(given, where, topologies)
+    match availability.loss:
+        case None:
+            return Condition(CONDITION, "False", _AVAILABLE, "All topology levels are available")
+        case Loss.SWITCH as loss:
+            message = "Topology constraints are defined but Topology Aware Scheduling is disabled"
+            return Condition(CONDITION, "Unknown", loss, message)
+        case Loss.NAME as loss:
+            message = "PodCliqueSet topology constraints must include topologyName"
+            return Condition(CONDITION, "Unknown", loss, message)
+        case Loss.TOPOLOGY as loss:
+            message = f"ClusterTopologyBinding {availability.topology} not found"
+            return Condition(CONDITION, "Unknown", loss, message)
+        case Loss.DOMAIN as loss:
+            message = f"Unavailable topology domains: [{', '.join(availability.domains)}]"
+            return Condition(CONDITION, "True", loss, message)
+
+
+def level_availability(pod_clique_set: wire.PodCliqueSet, topologies: Known) -> LevelAvailability:
+    """Compare the levels that a PodCliqueSet names with those of its topology."""
+    where = places(pod_clique_set)
+    return _availability(pod_clique_set, where, topologies) if _is_constrained(where) else LevelAvailability()
+
+
+def _is_constrained(where: Mapping[str, Place]) -> bool:
+    return any(place.given is not None for place in where.values())
+
+
+def _availability(
+    pod_clique_set: wire.PodCliqueSet, where: Mapping[str, Place], topologies: Known
+) -> LevelAvailability:
+    """The same for a set with constraints; ``where`` are their places."""
     if not topologies.enabled:
-        message = "Topology constraints are defined but Topology Aware Scheduling is disabled"
-        return Condition(CONDITION, "Unknown", Loss.SWITCH, message)
+        return LevelAvailability(Loss.SWITCH)
     name = topology_name(where, [])
     if name is None:
-        message = "PodCliqueSet topology constraints must include topologyName"
-        return Condition(CONDITION, "Unknown", Loss.NAME, message)
+        return LevelAvailability(Loss.NAME)
     if name not in topologies.topologies:
-        message = f"ClusterTopologyBinding {name} not found"
-        return Condition(CONDITION, "Unknown", Loss.TOPOLOGY, message)
-    unavailable = constraints(given, topologies, running=True).unavailable
-    if unavailable:
-        message = f"Unavailable topology domains: [{', '.join(unavailable)}]"
-        return Condition(CONDITION, "True", Loss.DOMAIN, message)
-    return Condition(CONDITION, "False", available, "All topology levels are available")
+        return LevelAvailability(Loss.TOPOLOGY, topology=name)
+    unavailable = constraints(pod_clique_set, topologies, running=True).unavailable
+    return LevelAvailability(Loss.DOMAIN, domains=unavailable) if unavailable else LevelAvailability()
+
+
+def reported_availability(condition: Condition | None) -> LevelAvailability | None:
+    """What the condition of a PodCliqueSet in a cluster reports; None while Grove has not decided.
+
+    The reason decides, not the status: a topology that is gone leaves Grove's answer unknown, but the
+    constraints are not enforced for certain. Grove has no field for the domains, so they are read from
+    its text, and serve no other purpose than to be shown again.
+    """
+    if condition is None:
+        return None
+    if condition.reason in list(Loss):
+        listed = _LISTED.search(condition.message)
+        domains = sorted(filter(None, re.split(r"[,\s]+", listed[1]))) if listed is not None else ()
+        return LevelAvailability(Loss(condition.reason), domains=tuple(domains), detail=condition.message)
+    return LevelAvailability() if condition.status == "False" else None
 
 
 def binding_status(stored: Stored[wire.ClusterTopologyBinding], view: View) -> Status:

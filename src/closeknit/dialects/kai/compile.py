@@ -12,6 +12,7 @@ from closeknit.apis.kai_keys import NODE_POOL
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.compiling import known_topologies
 from closeknit.dialects.core.assumed_pods import (
+    MissingPods,
     pods_missing,
     pods_not_there,
     too_few_given,
@@ -51,28 +52,31 @@ from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, parted
 from closeknit.hub.request import Group, Request
-from closeknit.hub.workload import RunningPod, Workload
+from closeknit.hub.workload import RunningPod, Workload, WorkloadBase
 
 
 class ReadGroup(msgspec.Struct, frozen=True, gc=False):
     """A PodGroup with all that was made of it."""
 
-    workload: Workload
+    workload: Workload | None
+    """None for a valid one that is only judged, or that a cluster which is only read has too few pods of."""
     problems: tuple[Problem, ...]
     """What is wrong with the object that it was made from."""
     of_pods: tuple[Reported, ...]
     """What is wrong with its pods as members."""
     request: Request | None
     """What it asks for, also where nothing but its queue is wrong."""
-    lacks_pods: bool = False
-    """Whether a cluster holds it, and has not all of its pods yet."""
+    notes: tuple[Problem, ...] = ()
+    """What is worth knowing about it."""
+    refusals: tuple[Problem, ...] = ()
+    """Why it cannot be placed, without pods that files do not give; a cluster's missing pods are included."""
 
 
 def compile_pod_group(group: Stored[wire.PodGroup], view: View) -> Compiled:
     """What a PodGroup asks for."""
     read = view.derive(read_pod_group, group.key)
-    if read.lacks_pods:
-        return Compiled((), read.problems, read.of_pods, notes=read.workload.notes)
+    if read.workload is None:
+        return Compiled((), read.problems, read.of_pods, notes=read.notes)
     return Compiled((read.workload,), read.problems, read.of_pods)
 
 
@@ -85,7 +89,10 @@ def compile_owner(stored: Stored[Any], view: View) -> Compiled:
     # One owner may have many PodGroups, and a problem of the owner is reported once.
     problems = dict.fromkeys(problem for each in read for problem in each.problems)
     own = (*overruled, *check_joining(stored, view), *problems)
-    return Compiled(tuple(each.workload for each in read), own)
+    workloads = tuple(group.workload for group in read if group.workload is not None)
+    # Notes in the order of the groups, whether these are workloads or only judged.
+    notes = tuple(note for group in read for note in group.notes) if view.judging else ()
+    return Compiled(workloads, own, notes=notes)
 
 
 def read_pod_group(view: View, key: Key) -> ReadGroup:
@@ -110,6 +117,7 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     expected = {} if live else expected_members(view, key, pods, found)
     lacking = (pods_missing if ours else pods_not_there) if live else too_few_given
     awaited: list[Problem] = [] if live else found
+    missing: list[MissingPods] = []
     assumed = None if live else terms.assumed
     groups: Mapping[str, Group] = {}
     if view.judging:
@@ -125,6 +133,7 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
             tree=subgroups,
             lacking=lacking,
             found=awaited,
+            missing=missing,
         )
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
@@ -132,12 +141,14 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     pool = stored.content.metadata.labels.get(NODE_POOL, "")
     found.extend(unlabelled_nodes(view, levels))
     found.extend(running_apart(view, subgroups, levels, present))
-    read = _judged(
+    return _judged(
         stored,
         terms.workload,
         found,
         wrong_queue=of_spec.wrong_queue,
         present=present,
+        missing=missing if not live or (ours and whole is None) else (),
+        live=live,
         root=name,
         request=lambda: (
             None
@@ -147,7 +158,6 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
             )
         ),
     )
-    return replace(read, lacks_pods=True) if lacks_pods and not read.workload.problems else read
 
 
 def read_implicit_groups(view: View, key: Key) -> tuple[tuple[ImplicitGroup, ReadGroup], ...]:
@@ -156,7 +166,7 @@ def read_implicit_groups(view: View, key: Key) -> tuple[tuple[ImplicitGroup, Rea
     assert stored is not None
     if view.judging and (few := view.derive(condensed_groups, key)) is not None:
         read = tuple((made, _read_implicit(view, stored, made)) for made in few)
-        if not any(each.workload.problems or each.workload.notes for _, each in read):
+        if not any(group.workload is not None or group.notes for _, group in read):
             return read
     return tuple((made, _read_implicit(view, stored, made)) for made in view.derive(implicit_groups, key))
 
@@ -180,9 +190,17 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     present = members_of_implicit(pods, made)
     live = view.schedulers is not None
     awaited: list[Problem] = [] if live else found
+    missing: list[MissingPods] = []
     found.extend(first_of(_template_problems(made, stored.namespace)))
     groups = leaf_pods_of_implicit(
-        name, made, present, _shapes(stored.namespace), awaited, live=live, judging=view.judging
+        name,
+        made,
+        present,
+        _shapes(stored.namespace),
+        awaited,
+        missing=missing,
+        live=live,
+        judging=view.judging,
     )
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
@@ -195,8 +213,8 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
         stored,
         queued(
             view,
-            Workload(
-                named, FAMILY, None, priority=priority, created=since, run_seconds=seconds, maker=stored.key
+            WorkloadBase(
+                named, FAMILY, priority=priority, created=since, run_seconds=seconds, maker=stored.key
             ),
             made.queue,
             made.passed_on.get("preemptibility", ""),
@@ -204,6 +222,8 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
         list(dict.fromkeys(found)),
         wrong_queue=list(queue_problems(view, made.queue, made.queue_path)),
         present=present,
+        missing=missing if whole is None else (),
+        live=live,
         root=name,
         request=lambda: (
             None
@@ -219,35 +239,50 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
 
 def _judged(
     stored: Stored[Any],
-    workload: Workload,
+    base: WorkloadBase,
     found: Sequence[Problem],
     *,
     wrong_queue: Sequence[Problem],
     present: Members,
+    missing: Sequence[MissingPods],
+    live: bool,
     root: str,
     request: Callable[[], Request | None],
 ) -> ReadGroup:
-    """The workload with its request, or with everything that is wrong with it."""
+    """The workload with its request, or with everything that is wrong with it.
+
+    What states that pods are ``missing`` is among what was ``found``.
+    """
     (own, notes), (of_pods, of_members), (of_queue, queue) = map(
         parted, (found, present.problems, wrong_queue)
     )
     broken = (*stored.problems, *own, *of_pods)
     asked = None if broken else request()
-    workload = replace(
-        workload,
-        request=asked if not of_queue else None,
-        problems=(*broken, *of_queue),
-        notes=(*notes, *of_members, *queue),
-        running=tuple(
-            sorted(
-                RunningPod(leaf or root, pod.name)
-                for leaf, pods in present.by_leaf.items()
-                for pod in pods
-                if pod.stage is Stage.RUNNING
-            )
-        ),
+    problems = (*broken, *of_queue)
+    all_notes = (*notes, *of_members, *queue)
+    running = tuple(
+        sorted(
+            RunningPod(leaf or root, pod.name)
+            for leaf, pods in present.by_leaf.items()
+            for pod in pods
+            if pod.stage is Stage.RUNNING
+        )
     )
-    return ReadGroup(workload, (*own, *of_queue), present.reported, asked)
+    workload: Workload | None = None
+    others = problems
+    if problems:
+        stated = {pods.problem for pods in missing}
+        others = tuple(problem for problem in problems if problem not in stated)
+        fewest = min((pods.count for pods in missing), default=0)
+        base = replace(base, notes=all_notes, running=running)
+        if others:
+            workload = base.invalid(problems, missing_pods=fewest)
+        else:
+            workload = base.incomplete(problems, missing_pods=fewest)
+    elif asked is not None:
+        workload = base.placeable(asked, notes=all_notes, running=running)
+    refusals = problems if live else others
+    return ReadGroup(workload, (*own, *of_queue), present.reported, asked, all_notes, refusals)
 
 
 def _without_unformed(

@@ -20,16 +20,15 @@ from closeknit.dialects.kai.to_pod_group import (
 from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload
 
 IMAGE = "busybox"
 """What runs in a pod until its author names an image."""
 
 
-def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[Object]:
-    """The objects of a workload that has a request."""
+def express(workload: PlaceableWorkload, topologies: Mapping[str, Topology]) -> Iterator[Object]:
+    """The objects of a workload."""
     request = workload.request
-    assert request is not None
     if request.topology is not None:
         topology = topologies[request.topology]
         yield to_topology_object(topology)

@@ -9,7 +9,7 @@ from itertools import accumulate
 import msgspec
 
 from closeknit.apis.kai_keys import SUBGROUP_LABEL, TASK_PRIORITY
-from closeknit.dialects.core.assumed_pods import Assumed, pods_missing
+from closeknit.dialects.core.assumed_pods import Assumed, MissingPods, pods_missing
 from closeknit.dialects.core.minimum_members import Candidate, ExpectedPod, equal_pods, pods_of_leaf
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, pod_problems, rank
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, leaf_by_labels
@@ -109,12 +109,13 @@ def leaf_pods(
     tree: Tree,
     lacking: Callable[[Path, int, int], Problem],
     found: list[Problem],
+    missing: list[MissingPods],
 ) -> dict[str, Group]:
     """Every leaf of a PodGroup, from its pods or, where it has none, assumed.
 
     ``leaves`` gives how many pods of each must run at once; ``expected`` are pods that others will make. A
     leaf that lacks pods is left out of the answer, and ``found`` gets what ``lacking`` makes of its field,
-    minimum and pods.
+    minimum and pods; so does ``missing``, with the number.
     """
     made: dict[str, Group] = {}
     without: dict[str, int] = {}
@@ -127,7 +128,9 @@ def leaf_pods(
         if isinstance(given, Group):
             made[leaf] = given
         else:
-            found.append(lacking(tree.path(leaf, "minMember"), minimum, minimum - given))
+            problem = lacking(tree.path(leaf, "minMember"), minimum, minimum - given)
+            missing.append(MissingPods(given, problem))
+            found.append(problem)
     if assumed is None:
         return made
     if too_many := list(too_many_assumed(without, tree)):
@@ -148,6 +151,7 @@ def leaf_pods_of_implicit(
     shape_of: Callable[[Leaf], Shape],
     found: list[Problem],
     *,
+    missing: list[MissingPods],
     live: bool,
     judging: bool = False,
 ) -> dict[str, Group]:
@@ -156,8 +160,8 @@ def leaf_pods_of_implicit(
     Where ``judging``, leaves that can have no problem are left out.
 
     ``shape_of`` tells what each pod of a leaf asks for. In a ``live`` cluster, those that must
-    run have to exist, or else ``found`` tells that they are waited for; the others that are still to come
-    count, so that there will be room for them.
+    run have to exist, or else ``found`` and ``missing`` get those that do not; the others that are still to
+    come count, so that there will be room for them.
     """
     leaves = {"": Group(DEFAULT, ())}
     for leaf in made.leaves():
@@ -176,7 +180,9 @@ def leaf_pods_of_implicit(
                 leaves[leaf.name] = given
             else:
                 leaves.pop(leaf.name, None)
-                found.append(pods_missing(leaf.minimum_path, leaf.minimum, leaf.minimum - given))
+                problem = pods_missing(leaf.minimum_path, leaf.minimum, leaf.minimum - given)
+                missing.append(MissingPods(given, problem))
+                found.append(problem)
             continue
         if not there and leaf.minimum <= len(leaf.pods):
             leaves[leaf.name] = equal_pods(leaf.name or DEFAULT, group, leaf.minimum, shape, leaf.pods)

@@ -27,10 +27,11 @@ from closeknit.dialects.store.view import View
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
-from closeknit.hub.quota import QUEUE_LEVEL, Account
+from closeknit.hub.quota import Account
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import kai as sentences
-from closeknit.hub.workload import Workload
+from closeknit.hub.shortfall import QuotaScope
+from closeknit.hub.workload import WorkloadBase
 
 NOT_PREEMPTIBLE_FROM = 100
 """The priority from which on a workload is not preemptible, unless it says so."""
@@ -40,11 +41,11 @@ _UNITS: Mapping[str, int] = {GPU: 1, CPU: 10**6, MEMORY: 10**6}
 """How many units of the hub one unit of a Queue is: GPUs, thousandths of a core, millions of bytes."""
 _ENDLESS = 2**62
 """Stands for no limit: more than any cluster has."""
-_CLUSTER = Account(("the cluster",), Resources(dict.fromkeys(_UNITS, _ENDLESS)), level=QUEUE_LEVEL)
+_CLUSTER = Account(("the cluster",), Resources(dict.fromkeys(_UNITS, _ENDLESS)), scope=QuotaScope.QUEUE)
 _DEFAULT_PRIORITY = 100
 
 
-def queued(view: View, workload: Workload, queue: str, preemptibility: str) -> Workload:
+def queued(view: View, workload: WorkloadBase, queue: str, preemptibility: str) -> WorkloadBase:
     """The workload with the accounts of its queue; an empty ``preemptibility`` leaves it to the priority."""
     preemptible = workload.priority < NOT_PREEMPTIBLE_FROM
     if preemptibility:
@@ -96,7 +97,7 @@ def _account(view: View, name: str) -> Account:
         priority=_DEFAULT_PRIORITY if spec.priority is None else spec.priority,
         preempt_after=seconds(spec.preempt_min_runtime),
         reclaim_after=seconds(spec.reclaim_min_runtime),
-        level=QUEUE_LEVEL,
+        scope=QuotaScope.QUEUE,
         within=view.derive(_account, parent) if parent else _CLUSTER,
     )
 
@@ -109,7 +110,7 @@ def _guaranteed(view: View, name: str) -> Account:
         name=(f"Queue {name}", "not preemptible"),
         quota=Resources({resource: _amount(resource, share.quota) for resource, share in shares.items()}),
         borrowing={resource: 0 for resource, share in shares.items() if share.quota != UNLIMITED},
-        level=QUEUE_LEVEL,
+        scope=QuotaScope.QUEUE,
         within=view.derive(_guaranteed, parent) if parent else _CLUSTER,
     )
 

@@ -52,7 +52,9 @@ def _wrong_queue(known: Queues, name: str, path: Path) -> Problem:
     if not name:
         return sentences.NO_QUEUE_NAMED.at(path, allowed=OneOf.among("", leaves))
     if name not in known.parents:
-        return core.NOT_FOUND.at(path, kind="Queue", name=name, remedy=OneOf.among(name, leaves))
+        # Administrators may create a queue after the workloads that name it; these wait for it.
+        remedy = OneOf.among(name, leaves)
+        return core.NOT_FOUND.at(path, kind="Queue", name=name, remedy=remedy).as_waiting()
     below = OneOf.among("", [queue for queue in leaves if name in _above(queue, known.parents)])
     return sentences.QUEUE_WITH_CHILDREN.at(path, queue=name, allowed=below)
 

@@ -33,12 +33,12 @@ _ALIVE = (Stage.OPEN, Stage.RUNNING, Stage.SUCCEEDED)
 
 def pod_group_status(group: Stored[PodGroup], view: View) -> Status:
     """Why a PodGroup cannot be placed, and how many pods it waits for."""
-    problems = view.derive(read_pod_group, group.key).workload.problems
-    awaited = tuple(Event("Normal", "NotReady", str(note)) for note in _awaited(group, view))
     # That too few pods exist is reported by the event about awaited pods.
-    if not (refused := [each for each in problems if each.code is not sentences.TOO_FEW_PODS]):
+    refusals = view.derive(read_pod_group, group.key).refusals
+    awaited = tuple(Event("Normal", "NotReady", str(note)) for note in _awaited(group, view))
+    if not refusals:
         return Status(events=awaited)
-    message = _joined(refused)
+    message = _joined(refusals)
     return Status(
         (Condition("UnschedulableOnNodePool", "True", _UNSCHEDULABLE, message),),
         (Event("Normal", _UNSCHEDULABLE, message), *awaited),

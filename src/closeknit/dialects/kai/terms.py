@@ -26,7 +26,7 @@ from closeknit.dialects.kai.topologies import FAMILY
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import WorkloadBase
 
 PRIORITIES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 """The classes that KAI's installation brings."""
@@ -53,8 +53,7 @@ class SpecTerms(msgspec.Struct, frozen=True, gc=False):
 class GroupTerms(msgspec.Struct, frozen=True, gc=False):
     """What a PodGroup says by itself."""
 
-    workload: Workload
-    """Without a request."""
+    workload: WorkloadBase
     of_spec: SpecTerms
     assumed: Assumed
     problems: tuple[Problem, ...]
@@ -81,7 +80,7 @@ def group_terms(view: View, key: Key) -> GroupTerms:
     )
     workload = queued(
         view,
-        Workload(stored.object, FAMILY, None, priority=terms.priority, created=since, run_seconds=seconds),
+        WorkloadBase(stored.object, FAMILY, priority=terms.priority, created=since, run_seconds=seconds),
         group.spec.queue,
         written_preemptibility(stored),
     )

@@ -8,6 +8,7 @@ from closeknit.apis.core_v1 import Pod
 from closeknit.apis.scheduling_k8s_io_v1alpha2 import PodGroup
 from closeknit.dialects.core.assumed_pods import (
     Assumed,
+    MissingPods,
     assumed_pods,
     pods_missing,
     pods_not_there,
@@ -31,7 +32,7 @@ from closeknit.hub.request import Group, Request
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kai as counting
 from closeknit.hub.sentences import kubernetes as sentences
-from closeknit.hub.workload import RunningPod, Workload
+from closeknit.hub.workload import RunningPod, Workload, WorkloadBase
 
 FAMILY = "kubernetes"
 _LEAF = "pods"
@@ -71,19 +72,27 @@ def compile_pod_group(stored: Stored[PodGroup], view: View) -> Compiled:
     own = list(problems)
     gang = spec.scheduling_policy.gang
     minimum = gang.min_count if gang is not None else 1
-    root: Group | Problem | None = None
+    root: Group | MissingPods | Problem | None = None
     if not (own or of_pods or stored.problems):
         in_files = view.schedulers is None and not stored.live
         root = _members(name, minimum, pods, assumed if in_files else None)
-    if isinstance(root, Problem):
+    if isinstance(root, Problem | MissingPods):
         if view.schedulers is None and stored.live:
             there = sum(pod.stage in (Stage.OPEN, Stage.RUNNING) for pod in pods)
             return Compiled(notes=(pods_not_there(_MINIMUM, minimum, there),))
-        own.append(root)
+        own.append(root if isinstance(root, Problem) else root.problem)
     broken = (*stored.problems, *own, *of_pods)
-    request = _request(stored, name, root, view) if isinstance(root, Group) else None
     running = tuple(sorted(RunningPod(name, pod.name) for pod in pods if pod.stage is Stage.RUNNING))
-    workload = Workload(stored.object, FAMILY, request, broken, priority, since, notes=notes, running=running)
+    base = WorkloadBase(stored.object, FAMILY, priority=priority, created=since, notes=notes, running=running)
+    workload: Workload
+    match root:
+        case Group():
+            workload = base.placeable(_request(stored, name, root, view))
+        case MissingPods(count):
+            # The pods are counted only where nothing else is wrong.
+            workload = base.incomplete(broken, missing_pods=count)
+        case _:
+            workload = base.invalid(broken)
     return Compiled((workload,), tuple(own))
 
 
@@ -98,7 +107,9 @@ def _priority(stored: Stored[PodGroup], view: View, pods: Sequence[ReadPod], fou
     return max(given) if given and not spec.priority_class_name else own
 
 
-def _members(name: str, minimum: int, pods: Sequence[ReadPod], assumed: Assumed | None) -> Group | Problem:
+def _members(
+    name: str, minimum: int, pods: Sequence[ReadPod], assumed: Assumed | None
+) -> Group | MissingPods | Problem:
     """The pods of a group, any ``minimum`` of which must run at once; or what is missing.
 
     Those that run and those that succeeded count. Where none are given and they may be assumed, so many
@@ -117,7 +128,8 @@ def _members(name: str, minimum: int, pods: Sequence[ReadPod], assumed: Assumed 
     if assumed is not None and all(pod.stage is Stage.RUNNING for pod in present):
         least = min(least, len(present))
     if least > len(present):
-        return (pods_missing if assumed is None else too_few_given)(_MINIMUM, least, len(present))
+        lacking = pods_missing if assumed is None else too_few_given
+        return MissingPods(least - len(present), lacking(_MINIMUM, least, len(present)))
     return pods_of_leaf(_LEAF, name, least, present)
 
 

@@ -22,16 +22,15 @@ from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.sentences import kubernetes as sentences
 from closeknit.hub.topology import Topology
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload
 
 API_VERSION = f"{GROUP}/v1alpha2"
 _LONGEST_POD_NAME = 253
 
 
-def express(workload: Workload, _: Mapping[str, Topology]) -> Iterator[Object]:
-    """The objects of a workload that has a request; raises ``InvalidError`` for what cannot be said."""
+def express(workload: PlaceableWorkload, _: Mapping[str, Topology]) -> Iterator[Object]:
+    """The objects of a workload; raises ``InvalidError`` for what cannot be said."""
     request = workload.request
-    assert request is not None
     if found := list(_unsayable(request.root)):
         raise InvalidError(found)
     yield _pod_group(request)

@@ -12,6 +12,7 @@ from closeknit.dialects.kubernetes.express import to_pods
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.hub.workload import PlaceableWorkload
 
 
 def as_written(stored: Stored[Any], _: View) -> Rendered:
@@ -30,7 +31,7 @@ def group_with_pods(stored: Stored[PodGroup], view: View) -> Rendered:
 def missing_pods(stored: Stored[PodGroup], view: View) -> Rendered:
     """The pods of a group that neither run nor exist."""
     (workload,) = compile_pod_group(stored, view).workloads or (None,)
-    if workload is None or workload.request is None:
+    if not isinstance(workload, PlaceableWorkload):
         return Rendered()
     pods = (pod for pod in to_pods(workload.request) if "nodeName" not in pod["spec"])
     return Rendered(

@@ -34,7 +34,7 @@ from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem, parted
 from closeknit.hub.sentences import kueue as sentences
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import Workload, WorkloadBase
 
 _KINDS = ("Job", "JobSet", "Pod")
 """What queues; of two that have one name, the later is reported."""
@@ -180,11 +180,9 @@ def nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominat
     found, notes = parted(dict.fromkeys(own))
     problems = (*queued.stored.problems, *found)
     made = [] if problems else _running_on(made, queued, view)
-    workload = Workload(
-        object=queued.object,
-        dialect=FAMILY,
-        request=made[0].option.request if made else None,
-        problems=problems,
+    base = WorkloadBase(
+        queued.object,
+        FAMILY,
         priority=priority,
         created=since,
         admitted=queued.flavors is not None,
@@ -194,6 +192,7 @@ def nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominat
         strict=queue is not None and queue.strict,
         notes=notes,
     )
+    workload = base.placeable(made[0].option.request) if made else base.invalid(problems)
     return Nominated(queued, queue, tuple(made), workload, found)
 
 

@@ -5,25 +5,67 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet
 from closeknit.dialects.kueue.queues import Queue
 from closeknit.dialects.kueue.quotas import Covered, Flavor, Quota
 from closeknit.dialects.kueue.topology_request import level_problems
 from closeknit.hub.copying import replace
-from closeknit.hub.nodes import NAME_FIELD, Effect, NodeFilter, Operator, Requirement, Term
-from closeknit.hub.problems import Problem, shown
-from closeknit.hub.sentences import kueue as sentences
+from closeknit.hub.nodes import NAME_FIELD, Effect, NodeFilter, Operator, Requirement, Taint, Term
+from closeknit.hub.problems import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutTopology:
+    """The pod set requests a topology, and the flavor has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyForTopology:
+    """The flavor has a topology, and the pod set requests none."""
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutLevel:
+    """The topology of the flavor cannot satisfy the levels that the pod set names."""
+
+    problems: tuple[Problem, ...]
+    """At the fields of the workload that name the levels."""
+
+
+@dataclass(frozen=True, slots=True)
+class UntoleratedTaint:
+    """The pods do not tolerate a taint of the flavor."""
+
+    taint: Taint
+
+
+@dataclass(frozen=True, slots=True)
+class SelectorMismatch:
+    """The pods select another value of a label of the flavor."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityMismatch:
+    """The required node affinity of the pods excludes the labels of the flavor."""
+
+
+Reason: TypeAlias = (
+    WithoutTopology | OnlyForTopology | WithoutLevel | UntoleratedTaint | SelectorMismatch | AffinityMismatch
+)
+"""Why a pod set cannot use a flavor. ``flavor_messages`` words it, in our terms and in Kueue's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a pod set cannot use a flavor."""
+    """A flavor that a pod set cannot use."""
 
     flavor: str
-    reason: Problem
-    problems: tuple[Problem, ...] = ()
-    """Where the reason lies in the workload's own fields."""
+    reason: Reason
 
 
 def eligible(pod_set: QueuedPodSet, covered: Covered, queue: Queue, refusals: list[Refusal]) -> list[Quota]:
@@ -83,25 +125,25 @@ def _refusal(
 ) -> Refusal | None:
     explicit = pod_set.request.explicit
     if explicit and flavor.topology is None:
-        return Refusal(flavor.name, sentences.FLAVOR_NO_TOPOLOGY.at())
+        return Refusal(flavor.name, WithoutTopology())
     if flavor.topology is not None and not explicit and not implied:
-        return Refusal(flavor.name, sentences.FLAVOR_ONLY_TOPOLOGY.at())
+        return Refusal(flavor.name, OnlyForTopology())
     if flavor.topology is not None:
         problems = tuple(level_problems(pod_set.request, flavor.topology))
         if problems:
-            return Refusal(flavor.name, sentences.FLAVOR_NO_LEVEL.at(), problems)
+            return Refusal(flavor.name, WithoutLevel(problems))
     reason = next(_reasons(pod_set.shape.filter, flavor, keys), None)
     return Refusal(flavor.name, reason) if reason is not None else None
 
 
-def _reasons(accepted: NodeFilter, flavor: Flavor, keys: AbstractSet[str]) -> Iterator[Problem]:
+def _reasons(accepted: NodeFilter, flavor: Flavor, keys: AbstractSet[str]) -> Iterator[Reason]:
     for taint in flavor.taints:
         tolerated = any(each.tolerates(taint) for each in (*accepted.tolerations, *flavor.tolerations))
         if taint.effect is not Effect.PREFER_NO_SCHEDULE and not tolerated:
-            yield sentences.FLAVOR_TAINT.at(taint=str(taint))
+            yield UntoleratedTaint(taint)
     for key, value in accepted.selector:
         if key in keys and flavor.labels.get(key) != value:
-            yield sentences.FLAVOR_SELECTOR.at(key=key, value=value)
+            yield SelectorMismatch(key, value)
     if accepted.affinity is not None and not any(
         all(
             requirement.holds(flavor.labels.get(requirement.key))
@@ -110,9 +152,4 @@ def _reasons(accepted: NodeFilter, flavor: Flavor, keys: AbstractSet[str]) -> It
         )
         for term in accepted.affinity
     ):
-        yield sentences.FLAVOR_AFFINITY.at()
-
-
-def listed(refusals: list[Refusal]) -> str:
-    """All reasons in one sentence."""
-    return "; ".join(f"flavor {shown(each.flavor)}: {each.reason.message}" for each in refusals[:8])
+        yield AffinityMismatch()

@@ -20,13 +20,13 @@ from closeknit.hub.problems import InvalidError
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.topology import Topology
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import PlaceableWorkload
 
 _LONGEST_SET, _LONGEST_JOB = 28, 18
 """So that a pod's name, which holds both and two numbers, keeps within 63 characters."""
 
 
-def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[Object]:
+def express(workload: PlaceableWorkload, topologies: Mapping[str, Topology]) -> Iterator[Object]:
     """Topology, ResourceFlavor, ClusterQueue, LocalQueue and a JobSet that ask for the same.
 
     The queue is the workload's own, with just the quota that it needs. Equal groups become slices
@@ -35,7 +35,6 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
     place; preferences that Kueue cannot express are left out, and listed in an annotation.
     """
     request = workload.request
-    assert request is not None
     topology = topologies.get(request.topology) if request.topology is not None else None
     request = down_to_nodes(request, topology)
     topology = topology.down_to_nodes() if topology is not None else None

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
 
-from closeknit.dialects.kueue.eligibility import Refusal, eligible, listed, narrowed
+from closeknit.dialects.kueue.eligibility import Refusal, WithoutLevel, eligible, narrowed
+from closeknit.dialects.kueue.flavor_messages import list_refusals
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet, QueuedWorkload
-from closeknit.dialects.kueue.queues import BROKEN, Queue
+from closeknit.dialects.kueue.queues import Queue
 from closeknit.dialects.kueue.quotas import Covered, Flavor, Quota, account
 from closeknit.dialects.kueue.to_request import to_request
 from closeknit.dialects.kueue.topology_request import level_problems
@@ -82,7 +83,7 @@ def admissions(queued: QueuedWorkload, queue: Queue, view: View, found: list[Pro
 
 def apart_problems(queued: QueuedWorkload, queue: Queue) -> Iterator[Problem]:
     """What is wrong with a workload in a queue, whatever else is: no quota for a resource, no such level."""
-    if queue.inactive == BROKEN:
+    if queue.invalid:
         # Flavors may be missing that have what is asked for.
         return
     topologies = {
@@ -114,12 +115,13 @@ def _choices(queued: QueuedWorkload, queue: Queue, found: list[Problem]) -> Iter
             if fitting:
                 yield _Choice(tuple(sets), covered, tuple(fitting))
                 continue
-            if refusals and all(refusal.problems for refusal in refusals):
+            lacking = [refusal.reason for refusal in refusals if isinstance(refusal.reason, WithoutLevel)]
+            if refusals and len(lacking) == len(refusals):
                 # A level that no flavor knows is best reported where it is written.
-                found.extend(dict.fromkeys(each for refusal in refusals for each in refusal.problems))
+                found.extend(dict.fromkeys(problem for reason in lacking for problem in reason.problems))
                 continue
             who = " and ".join(shown(each.name) for each in sets)
-            facts = {"queue": queue.name, "who": who, "reasons": listed(refusals)}
+            facts = {"queue": queue.name, "who": who, "reasons": list_refusals(refusals)}
             found.append(sentences.NO_FLAVOR_FITS.at(queued.queue_path, **facts))
 
 

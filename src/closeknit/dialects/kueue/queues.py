@@ -30,8 +30,6 @@ CHECKS = {PROVISIONING: "ProvisioningRequest"}
 """Controllers of admission checks that cannot be waited for with a topology, and what these are called."""
 STOPPED = ("Hold", "HoldAndDrain")
 _STOPS = ("None", *STOPPED)
-BROKEN = "it has problems of its own"
-"""Why a ClusterQueue that could not be read in full is not active."""
 _STOP, _NEXT = "MayStopSearch", "TryNextFlavor"
 _STRATEGIES = ("StrictFIFO", "BestEffortFIFO")
 _NEVER = ("", "Never")
@@ -49,6 +47,7 @@ class Queue:
     """Empty where it has none."""
     covered: tuple[Covered, ...]
     inactive: str = ""
+    """Shown as it is; empty for an active queue."""
     namespaces: LabelSelector | None = None
     """Whose workloads it takes; nobody's where it has none."""
     strict: bool = False
@@ -59,6 +58,8 @@ class Queue:
     """Whom a Workload may displace in this queue (``preemption.withinClusterQueue``)."""
     unseen: tuple[str, ...] = ()
     """Flavors and topologies that it names and that are not in sight, where the cluster may have them."""
+    invalid: bool = False
+    """Whether the ClusterQueue has problems, so that flavors or quotas of it may be missing here."""
 
     def quotas(self) -> Iterator[Quota]:
         """All quotas of all groups of resources."""
@@ -109,7 +110,9 @@ def _queue(stored: Stored[wire.ClusterQueue], view: View, found: list[Problem]) 
     )
     if any(quota.flavor.topology for quota in queue.quotas()):
         found.extend(_check_problems(spec, view))
-    return replace(queue, inactive=BROKEN) if parted(found)[0] or stored.problems else queue
+    if parted(found)[0] or stored.problems:
+        return replace(queue, inactive="it has problems of its own", invalid=True)
+    return queue
 
 
 def _word_problems(spec: wire.ClusterQueueSpec) -> Iterator[Problem]:

@@ -14,27 +14,18 @@ from closeknit.dialects.family import Condition, Event, Status
 from closeknit.dialects.kueue.admitted import has_quota
 from closeknit.dialects.kueue.compile import Nominated, nominate
 from closeknit.dialects.kueue.eligibility import Refusal, eligible
+from closeknit.dialects.kueue.flavor_messages import kueue_message
 from closeknit.dialects.kueue.owners import maker_of, workload_of
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet
 from closeknit.dialects.kueue.queues import CHECKS, STOPPED, Queue, checks_named, cluster_queue
 from closeknit.dialects.kueue.quotas import flavor_named
 from closeknit.dialects.kueue.to_workload import workload_object_name
 from closeknit.dialects.kueue.topologies import kueue_key
+from closeknit.dialects.kueue.topology_request import slice_order_problems
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
-from closeknit.hub.sentences import kueue as sentences
-
-_WORDS = {
-    sentences.FLAVOR_NO_TOPOLOGY: 'Flavor "{flavor}" does not support TopologyAwareScheduling',
-    sentences.FLAVOR_ONLY_TOPOLOGY: 'Flavor "{flavor}" supports only TopologyAwareScheduling',
-    sentences.FLAVOR_NO_LEVEL: 'Flavor "{flavor}" does not contain the requested level',
-    sentences.FLAVOR_TAINT: "untolerated taint {taint} in flavor {flavor}",
-    sentences.FLAVOR_SELECTOR: "flavor {flavor} doesn't match node affinity",
-    sentences.FLAVOR_AFFINITY: "flavor {flavor} doesn't match node affinity",
-}
-"""Why a pod set cannot use a flavor, as Kueue says it."""
-_SLICE_ORDER = (sentences.SLICE_COARSER, sentences.INNER_SLICE_NOT_FINER)
-"""What is wrong with a workload itself and shows only beside a topology, whichever flavor has it."""
+from closeknit.hub.problems import Problem
+from closeknit.hub.workload import PlaceableWorkload
 
 
 def cluster_queue_status(stored: Stored[wire.ClusterQueue], view: View) -> Status:
@@ -141,10 +132,10 @@ def pending(nominated: Nominated, view: View) -> Iterator[tuple[str, str]]:
 
     What is wrong with the workload itself comes before what is wrong with its queue.
     """
-    queued = nominated.queued
-    own = [
-        each for each in nominated.workload.problems if each in queued.problems or each.code in _SLICE_ORDER
-    ]
+    queued, workload = nominated.queued, nominated.workload
+    problems = () if isinstance(workload, PlaceableWorkload) else workload.problems
+    wrong_itself = {*queued.problems, *_slice_order_problems(nominated)}
+    own = [problem for problem in problems if problem in wrong_itself]
     if own:
         yield "Misconfigured", "; ".join(map(str, own))
         return
@@ -170,8 +161,16 @@ def pending(nominated: Nominated, view: View) -> Iterator[tuple[str, str]]:
     ]
     if reasons:
         yield "NoMatchingFlavor", "; ".join(reasons)
-    elif nominated.workload.problems:
-        yield "Misconfigured", "; ".join(map(str, nominated.workload.problems))
+    elif problems:
+        yield "Misconfigured", "; ".join(map(str, problems))
+
+
+def _slice_order_problems(nominated: Nominated) -> Iterator[Problem]:
+    """What is wrong with a workload itself, but shows only beside the levels of a topology of its queue."""
+    for quota in nominated.queue.quotas() if nominated.queue is not None else ():
+        if quota.flavor.topology is not None:
+            for pod_set in nominated.queued.pod_sets:
+                yield from slice_order_problems(pod_set.request, quota.flavor.topology)
 
 
 def _without_flavor(pod_set: QueuedPodSet, queue: Queue) -> Iterator[str]:
@@ -184,6 +183,4 @@ def _without_flavor(pod_set: QueuedPodSet, queue: Queue) -> Iterator[str]:
         if any(resource in covered.resources for resource in pod_set.shape.resources):
             refusals: list[Refusal] = []
             if not eligible(pod_set, covered, queue, refusals):
-                for refusal in refusals:
-                    facts = {"flavor": refusal.flavor, **dict(refusal.reason.facts)}
-                    yield _WORDS[refusal.reason.code].format(**facts)
+                yield from map(kueue_message, refusals)

@@ -199,15 +199,21 @@ def misplaced(annotations: Mapping[str, str], path: Path, right: Field | str) ->
 
 def level_problems(request: TopologyRequest, topology: Topology) -> Iterator[Problem]:
     """What a topology has no level for, and slices that are coarser than what holds them."""
-    labels = topology.labels
-    named = [(path, level, False) for path, level in request.levels()]
-    named.extend((layer.level_path, layer.level, True) for layer in request.layers)
-    for path, level, _ in named:
-        if level not in labels:
-            allowed = (*labels, keys.AUTO) if path[-1] == keys.PREFER else labels
+    for path, level, _ in _named_levels(request):
+        if level not in topology.labels:
+            allowed = (*topology.labels, keys.AUTO) if path[-1] == keys.PREFER else topology.labels
             remedy = OneOf(level, allowed)
             yield hub.UNKNOWN_LEVEL.at(path, topology=topology.name, level=level, remedy=remedy)
-    for (_, outer, both_layers), (path, inner, is_layer) in pairwise(named):
+    yield from slice_order_problems(request, topology)
+
+
+def slice_order_problems(request: TopologyRequest, topology: Topology) -> Iterator[Problem]:
+    """Slices at a coarser level than what holds them.
+
+    The request itself is wrong then: no other flavor with these levels would accept it.
+    """
+    labels = topology.labels
+    for (_, outer, both_layers), (path, inner, is_layer) in pairwise(_named_levels(request)):
         if not is_layer or outer not in labels or inner not in labels:
             continue
         above, depth = labels.index(outer), labels.index(inner)
@@ -216,3 +222,9 @@ def level_problems(request: TopologyRequest, topology: Topology) -> Iterator[Pro
             yield sentences.INNER_SLICE_NOT_FINER.at(path, level=inner, how=how, outer=outer)
         elif depth < above:
             yield sentences.SLICE_COARSER.at(path, level=inner, outer=outer)
+
+
+def _named_levels(request: TopologyRequest) -> Iterator[tuple[Path, str, bool]]:
+    """Every level that a request names, outermost first: field, label, and whether it is that of a slice."""
+    yield from ((path, level, False) for path, level in request.levels())
+    yield from ((layer.level_path, layer.level, True) for layer in request.layers)

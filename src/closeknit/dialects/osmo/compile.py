@@ -21,7 +21,7 @@ from closeknit.dialects.store.view import View
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.request import Group, PodSet, Request
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, Workload, WorkloadBase
 
 FAMILY = "osmo"
 _CLASSES = {class_of(priority): value for priority, value in PRIORITIES.items()}
@@ -39,17 +39,16 @@ def compile_workflow(stored: Stored[Workflow], view: View) -> Compiled:
     workflow = view.derive(workflow_of, stored.key)
     assert workflow is not None
     found = list(workflow.problems)
-    base = Workload(
+    base = WorkloadBase(
         stored.object,
         FAMILY,
-        request=None,
         created=created(stored, found),
         priority=priority_of(view, class_of(workflow.priority), (), [], _CLASSES),
         maker=stored.key,
     )
     if found or stored.problems:
-        return Compiled((replace(base, problems=(*stored.problems, *found)),), tuple(found))
-    return Compiled((base,) if view.judging else tuple(_workloads(base, workflow, view)))
+        return Compiled((base.invalid((*stored.problems, *found)),), tuple(found))
+    return Compiled(() if view.judging else tuple(_workloads(base, workflow, view)))
 
 
 def makes(view: View) -> frozenset[Key]:
@@ -68,12 +67,12 @@ def open_groups(workflow: ReadWorkflow, view: View) -> Iterator[TaskGroup]:
     return (group for group in workflow.groups if not view.has(_pod_group(workflow, group)))
 
 
-def _workloads(base: Workload, workflow: ReadWorkflow, view: View) -> Iterator[Workload]:
+def _workloads(base: WorkloadBase, workflow: ReadWorkflow, view: View) -> Iterator[Workload]:
     for group in open_groups(workflow, view):
         pods = pods_of(view, _pod_group(workflow, group), "kai")
         of_pods = tuple(pod_problems(pods))
-        request = None if of_pods else _request(group, workflow, pods)
-        yield replace(base, object=_named(workflow, group), request=request, problems=of_pods)
+        named = replace(base, object=_named(workflow, group))
+        yield named.invalid(of_pods) if of_pods else named.placeable(_request(group, workflow, pods))
 
 
 def _pod_group(workflow: ReadWorkflow, group: TaskGroup) -> Key:

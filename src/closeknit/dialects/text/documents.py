@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from closeknit.dialects.text import json, yaml
 from closeknit.hub.paths import Path, Verbatim
-from closeknit.hub.problems import Problem, Severity, parted
+from closeknit.hub.problems import Category, Problem, Severity, parted
 from closeknit.hub.sentences import text as sentences
 from closeknit.hub.workload import ObjectName
 
@@ -63,7 +63,7 @@ def _of_own_format(content: Plain, problem: Problem) -> Problem:
     An API server refuses an object in which a key stands twice.
     """
     own = isinstance(content, dict) and not content.keys() & {"apiVersion", "kind"}
-    return problem.as_note() if own and problem.code == sentences.KEY_TWICE else problem
+    return problem.as_note() if own and problem.category is Category.SKIPPABLE else problem
 
 
 def _text(content: bytes) -> str | Problem:

@@ -13,7 +13,7 @@ from typing import Any
 from closeknit.dialects.family import Object
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload, Workload
 
 TOPOLOGIES = ("ClusterTopologyBinding", "Topology")
 """The kinds by which families describe levels."""
@@ -100,23 +100,21 @@ def other_names(name: str, behind: str) -> Iterator[str]:
         number += 1
 
 
-def called(workload: Workload, name: str) -> Workload:
+def called(workload: PlaceableWorkload, name: str) -> PlaceableWorkload:
     """The same workload under another name. Its pods get new names too, because theirs may be taken."""
     request = workload.request
-    assert request is not None
     root = request.root.mapped(pods=lambda pods: replace(pods, pods=()))
     return _under(replace(workload, request=replace(request, root=root)), name)
 
 
-def plainly_named(workload: Workload) -> Workload:
+def plainly_named(workload: PlaceableWorkload) -> PlaceableWorkload:
     """The same workload; that of a lone pod, whose request says its kind as well, without the kind."""
-    lone = workload.request is not None and " " in workload.request.name
+    lone = " " in workload.request.name
     return _under(workload, workload.object.name) if lone else workload
 
 
-def _under(workload: Workload, name: str) -> Workload:
+def _under(workload: PlaceableWorkload, name: str) -> PlaceableWorkload:
     request = workload.request
-    assert request is not None
     namespace, slash, _ = request.name.rpartition("/")
     own, root = f"{namespace.rpartition(' ')[2]}{slash}{name}", request.root
     root = replace(root, name=own) if root.name == request.name else root

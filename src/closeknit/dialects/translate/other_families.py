@@ -25,7 +25,7 @@ from closeknit.hub.paths import Path
 from closeknit.hub.problems import Code, Fact, InvalidError, Problem
 from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.topology import Topology
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload, Workload
 
 NAME: Path = ("metadata", "name")
 """Where a problem with a whole workload is reported."""
@@ -67,7 +67,9 @@ class Restating:
         speakers = (one for one in families if one.name == self._family and one.express is not None)
         self._speaker = next(speakers, None)
 
-    def restated(self, workloads: Sequence[Workload]) -> Iterator[Object | Located | ObjectName | Renamed]:
+    def restated(
+        self, workloads: Sequence[PlaceableWorkload]
+    ) -> Iterator[Object | Located | ObjectName | Renamed]:
         """What becomes of workloads; a name stands for one that nothing became of."""
         for workload in workloads:
             assert self._speaker is not None, "a target is what some family has words for"
@@ -79,9 +81,10 @@ class Restating:
             if nothing:
                 yield workload.object
 
-    def _under_free_names(self, speaker: Family, workload: Workload) -> Iterator[Object | Located | Renamed]:
+    def _under_free_names(
+        self, speaker: Family, workload: PlaceableWorkload
+    ) -> Iterator[Object | Located | Renamed]:
         """A workload in other words, under another name or with its topology under another if need be."""
-        assert workload.request is not None
         layout = workload.request.topology
         topologies = dict(self._found.loaded.view.derive(topologies_of, workload.dialect))
         names = other_names(workload.object.name, workload.object.kind.lower())
@@ -89,7 +92,6 @@ class Restating:
         named = plainly_named(workload)
         renamed: dict[str, Renamed] = {}
         while True:
-            assert named.request is not None
             results = list(self._expressed(speaker, workload, named, topologies))
             objects = [each for each in results if isinstance(each, dict)]
             rivals = list(self._written.rivals(objects, workload.object))
@@ -111,7 +113,11 @@ class Restating:
                 renamed["name"] = Renamed(workload.object, name, other=others[0])
 
     def _expressed(
-        self, speaker: Family, workload: Workload, named: Workload, topologies: Mapping[str, Topology]
+        self,
+        speaker: Family,
+        workload: PlaceableWorkload,
+        named: PlaceableWorkload,
+        topologies: Mapping[str, Topology],
     ) -> Iterator[Object | Located]:
         """A workload in the words of the target's family, or what these words cannot say.
 

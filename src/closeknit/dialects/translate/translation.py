@@ -23,7 +23,7 @@ from closeknit.hub.keys import Key
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import wire as sentences
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload, Workload
 
 _Result: TypeAlias = Object | Located | ObjectName | Renamed
 """What becomes of something; a name stands for a workload that nothing became of."""
@@ -61,7 +61,11 @@ def translate_with(
     results: dict[str, list[_Result]] = {}
     # Names that operators give cannot be changed, so they come first, whatever the order of writing.
     for family in sorted(families, key=lambda one: target not in one.render):
-        sound = [each for each in found.workloads if each.dialect == family.name and each.request is not None]
+        sound = [
+            workload
+            for workload in found.workloads
+            if workload.dialect == family.name and isinstance(workload, PlaceableWorkload)
+        ]
         if target in family.render:
             results[family.name] = list(_by_own_rules(family, found, target, written, sound))
         else:

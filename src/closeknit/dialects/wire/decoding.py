@@ -20,7 +20,7 @@ from closeknit.apis.wire import Number, Quantity, Wire
 from closeknit.hub.many_problems import MOST_OF_A_RULE
 from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Code, Meant, Problem, shown
+from closeknit.hub.problems import Category, Code, Meant, Problem, shown
 from closeknit.hub.sentences import hub as hub_sentences
 from closeknit.hub.sentences import wire as sentences
 
@@ -48,9 +48,10 @@ class _Notes:
         if self._room(steps):
             self.problems.append(sentences.UNKNOWN_FIELD.at(_path(steps), field=field, remedy=remedy))
 
-    def mismatch(self, steps: _Steps, value: Any, expected: str) -> None:
+    def mismatch(self, steps: _Steps, value: Any, expected: str, *, text: bool = False) -> None:
+        """Report a value of another type than ``expected``; ``text`` says that a string was expected."""
         remedy = ""
-        if expected == "a string" and isinstance(value, int | float):
+        if text and isinstance(value, int | float):
             remedy = " Put it in quotes."
         elif isinstance(value, str) and "{{" in value:
             remedy = " It looks like a template. Fill it in first."
@@ -101,7 +102,8 @@ def fitting(shape: type[_W], content: dict[str, Any]) -> _W | None:
 def passed_over(problems: Iterable[Problem], *, lenient: bool) -> tuple[Problem, ...]:
     """What a strict ``decode`` found, with unknown fields as notes where all is ``lenient``."""
     return tuple(
-        each.as_note() if lenient and each.code is sentences.UNKNOWN_FIELD else each for each in problems
+        problem.as_note() if lenient and problem.category is Category.SKIPPABLE else problem
+        for problem in problems
     )
 
 
@@ -188,7 +190,7 @@ _PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
 def _simple(allowed: tuple[type, ...], expected: str) -> _Check:
     def check(value: Any, steps: _Steps, notes: _Notes) -> None:
         if type(value) not in allowed:
-            notes.mismatch(steps, value, expected)
+            notes.mismatch(steps, value, expected, text=allowed == (str,))
 
     return check
 

@@ -9,20 +9,17 @@ import numpy as np
 from closeknit.engine import eligibility
 from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.fit_tables import FitTable
-from closeknit.engine.ledger import Ledger, hard, port_rows
+from closeknit.engine.ledger import Ledger, hard
 from closeknit.engine.node_fits import PodShape
+from closeknit.engine.rows import ResourceRow, port_rows
 from closeknit.engine.ruled_fits import Closing, RuledFits
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.nodes import CORDON, NodeFilter, Operator, Requirement, Term
-from closeknit.hub.outcome import Exclusion
+from closeknit.hub.outcome import Exclusion, ExclusionReason
+from closeknit.hub.resources import is_extended
 
-REASONS = (
-    *("unlabelled", "not ready", "unschedulable", "taint", "selector", "affinity", "resource", "port"),
-    *("no label", "apart", "kept away", "company", "spread"),
-)
-"""In the order in which they are asked; only the first that holds is reported."""
-
-
+_REASONS = tuple(ExclusionReason)
+"""In the order in which nodes are checked."""
 _SHOWN = 3
 """Workloads named that are in the way."""
 
@@ -34,8 +31,8 @@ class _Tally:
         self.codes: Ints = np.full(size, -1, dtype=np.int64)
         self._known: dict[tuple[int, str], int] = {}
 
-    def code(self, reason: str, detail: str) -> int:
-        rank = REASONS.index(reason)
+    def code(self, reason: ExclusionReason, detail: str) -> int:
+        rank = _REASONS.index(reason)
         return (rank << 32) + self._known.setdefault((rank, detail), len(self._known))
 
     def counted(self) -> tuple[Exclusion, ...]:
@@ -44,7 +41,7 @@ class _Tally:
         meaning = list(self._known)
         found = [(*meaning[code & 0xFFFFFFFF], number) for code, number in pairs]
         ordered = sorted(found, key=lambda each: (each[0], -each[2], each[1]))
-        return tuple(Exclusion(REASONS[rank], detail, number) for rank, detail, number in ordered)
+        return tuple(Exclusion(_REASONS[rank], detail, number) for rank, detail, number in ordered)
 
 
 def exclusions(ledger: Ledger, compiled: CompiledRequest) -> tuple[Exclusion, ...]:
@@ -75,13 +72,13 @@ def _note_unlabelled(compiled: CompiledRequest, positions: Ints, tally: _Tally) 
     for level in range(compiled.root.required + 1):
         lacks = (tally.codes < 0) & ~tree.real[level][tree.dom[level][positions]]
         if lacks.any():
-            tally.codes[lacks] = tally.code("unlabelled", tree.labels[level])
+            tally.codes[lacks] = tally.code(ExclusionReason.UNLABELLED, tree.labels[level])
 
 
 def _note_unready(ledger: Ledger, slots: Ints, tally: _Tally) -> None:
     unready = (tally.codes < 0) & ~ledger.ready[slots]
     if unready.any():
-        tally.codes[unready] = tally.code("not ready", "")
+        tally.codes[unready] = tally.code(ExclusionReason.NOT_READY, "")
 
 
 def _by_shape(ledger: Ledger, table: FitTable, slots: Ints, tally: _Tally) -> Ints:
@@ -94,11 +91,11 @@ def _by_shape(ledger: Ledger, table: FitTable, slots: Ints, tally: _Tally) -> In
     closings = table.fits.closings if isinstance(table.fits, RuledFits) else ()
     felt = [each for each in closings if ((codes < 0) & ~each.open[slots]).any()]
     # In an order of their own, because rules come in that of their pods' arrival.
-    named = [(REASONS.index(each.reason), _detail(ledger, each), each.open[slots]) for each in felt]
+    named = [(_REASONS.index(each.reason), _detail(ledger, each), each.open[slots]) for each in felt]
     for rank, detail, stays_open in sorted(named, key=lambda each: each[:2]):
         new = (codes < 0) & ~stays_open
         if new.any():
-            codes[new] = tally.code(REASONS[rank], detail)
+            codes[new] = tally.code(_REASONS[rank], detail)
     return codes
 
 
@@ -119,29 +116,38 @@ def _taints(ledger: Ledger, accepts: NodeFilter, tally: _Tally) -> Ints:
     for i, taints in enumerate(ledger.taint_sets):
         for taint in taints:
             if hard(taint) and not any(toleration.tolerates(taint) for toleration in accepts.tolerations):
-                cordoned = taint == CORDON
-                codes[i] = tally.code("unschedulable", "") if cordoned else tally.code("taint", str(taint))
+                if taint == CORDON:
+                    codes[i] = tally.code(ExclusionReason.UNSCHEDULABLE, "")
+                else:
+                    codes[i] = tally.code(ExclusionReason.TAINT, str(taint))
                 break
     return codes
 
 
 def _checks(
     ledger: Ledger, key: PodShape, demand: tuple[tuple[int, int], ...], slots: Ints
-) -> Iterator[tuple[str, str, Flags]]:
+) -> Iterator[tuple[ExclusionReason, str, Flags]]:
     for label, value in key.filter.selector:
         alone = NodeFilter(affinity=(Term((Requirement(label, Operator.IN, (value,)),)),))
-        yield "selector", f"{label}={value}", ~eligibility.affine(ledger, alone, slots)
+        matches = eligibility.affine(ledger, alone, slots)
+        yield ExclusionReason.NODE_SELECTOR, f"{label}={value}", ~matches
     if key.filter.affinity is not None:
-        yield "affinity", _affinity(key.filter.affinity), ~eligibility.affine(ledger, key.filter, slots)
-    ports = port_rows(key.host_ports)
-    names = {row: name for name, row in ledger.resources.items()}
+        matches = eligibility.affine(ledger, key.filter, slots)
+        yield ExclusionReason.NODE_AFFINITY, _affinity(key.filter.affinity), ~matches
+    requested = [
+        (counted.name, row, units)
+        for row, units in demand
+        if isinstance(counted := ledger.rows[row], ResourceRow)
+    ]
     # What only some machines have says more about a node than what all of them have, so it is named first.
-    for row, units in sorted(demand, key=lambda each: ("/" not in names[each[0]], names[each[0]])):
-        if names[row] not in ports:
-            yield "resource", names[row], ledger.free[row, slots] < units
+    for name, row, units in sorted(
+        requested, key=lambda resource: (not is_extended(resource[0]), resource[0])
+    ):
+        yield ExclusionReason.RESOURCE, name, ledger.free[row, slots] < units
     for port in sorted(key.host_ports):
-        rows = [(ledger.resources[name], taken) for name, (taken, _) in port_rows(frozenset([port])).items()]
-        yield "port", str(port), np.any([ledger.free[row, slots] < taken for row, taken in rows], axis=0)
+        rows = [(ledger.port_row(row), units) for row, units in port_rows(frozenset([port])).items()]
+        in_use = np.any([ledger.free[row, slots] < units for row, units in rows], axis=0)
+        yield ExclusionReason.PORT, str(port), in_use
 
 
 def _affinity(terms: tuple[Term, ...]) -> str:

@@ -13,8 +13,10 @@ from closeknit.engine.explanation.exclusions import exclusions
 from closeknit.engine.explanation.fewer_pods import FewerPods
 from closeknit.engine.explanation.fits import Survey
 from closeknit.engine.explanation.trials import Trials
+from closeknit.engine.ledger import PODS, Ledger
 from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Shortfall
+from closeknit.hub.shortfall import NoDomain, PodTooLarge, ShortfallReason
 from closeknit.hub.topology import Topology
 
 # Questions to the search, by what they are for; all explanations together make do with so many.
@@ -50,7 +52,13 @@ def shortfalls(trials: Trials, topology: Topology | None, *, decided: bool) -> t
     departures = Departures(trials, survey).relaxation(root, culprits)
     relaxations = tuple(each for each in (levels, counts, departures) if each is not None)
     return tuple(
-        replace(known[culprit.twin], group=culprit.core.name, relaxations=relaxations) for culprit in culprits
+        replace(
+            known[culprit.twin],
+            group=culprit.core.name,
+            reason=_reason(trials.ledger, culprit),
+            relaxations=relaxations,
+        )
+        for culprit in culprits
     )
 
 
@@ -58,10 +66,25 @@ def _shortfall(trials: Trials, survey: Survey, culprit: Culprit) -> Shortfall:
     best = survey.best(culprit)
     return Shortfall(
         group=culprit.core.name,
-        level=culprit.core.required,
+        reason=_reason(trials.ledger, culprit),
         wanted=culprit.wanted,
         fits=max((fit.fits for fit in best), default=0),
         best=best,
         excluded=exclusions(trials.ledger, culprit.compiled),
         relaxations=(),
     )
+
+
+def _reason(ledger: Ledger, culprit: Culprit) -> ShortfallReason:
+    """A pod that no empty node could take is a reason of its own: no pod that ends makes it fit."""
+    level = culprit.core.required
+    for pod_set in culprit.compiled.pod_sets:
+        if not pod_set.need:
+            continue
+        for resource, requested in sorted(pod_set.pods.resources.items()):
+            if resource == PODS:
+                continue
+            largest = int(ledger.allocatable[ledger.resource_row(resource)].max(initial=0))
+            if requested > largest:
+                return PodTooLarge(level, pod_set.name, resource, requested, largest)
+    return NoDomain(level)

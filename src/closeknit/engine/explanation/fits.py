@@ -13,8 +13,9 @@ from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.blame import Culprit, plain
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.fit_tables import FitTable
-from closeknit.engine.ledger import ALONE, PODS, Ledger, port_rows
+from closeknit.engine.ledger import PODS, Ledger
 from closeknit.engine.node_fits import MOST, PodShape, fits
+from closeknit.engine.rows import ExclusiveRow, PortRow, ResourceRow, port_rows
 from closeknit.engine.score import Spread, new_pods
 from closeknit.engine.tree import Ints
 from closeknit.hub.cluster import Holding
@@ -126,15 +127,13 @@ class Survey:
         compiled = culprit.compiled
         start, end = compiled.tree.bounds(level, domain)
         row = self._limiting(compiled, start, end, spread) if fits < culprit.wanted else None
-        name = None if row is None else next(name for name, at in self.ledger.resources.items() if at == row)
-        if name is not None and name.startswith(ALONE):
-            # That pods never share a node is no resource to anybody else.
-            name = None
-        holders: tuple[Holder, ...] = ()
-        if name is not None:
-            slots, besides = compiled.tree.slots[start:end], self._trials.request.name
-            holders = largest_holders(self.ledger, slots, name, number=_SHOWN, besides=besides)
-        return DomainFit(compiled.tree.path(level, domain), fits, name, holders)
+        limiting = None if row is None else self.ledger.rows[row]
+        if limiting is None or isinstance(limiting, ExclusiveRow):
+            # That pods never share a node is no lack of a resource, and no workload holds any of it.
+            return DomainFit(compiled.tree.path(level, domain), fits, None)
+        slots, besides = compiled.tree.slots[start:end], self._trials.request.name
+        holders = largest_holders(self.ledger, slots, limiting, number=_SHOWN, besides=besides)
+        return DomainFit(compiled.tree.path(level, domain), fits, limiting.label, holders)
 
     def _limiting(self, compiled: CompiledRequest, start: int, end: int, spread: Spread | None) -> int | None:
         """The row of the resource without which the most further pods would fit; None where none is to blame.
@@ -163,9 +162,11 @@ class Survey:
         rest = [np.delete(share, i, axis=0).min(axis=0, initial=MOST) for i in range(len(rows))]
         gains = [int((without - fit).sum()) for without in rest]
         tightness = share.sum(axis=1).tolist()
-        names = {at: name for name, at in ledger.resources.items()}
-        chosen = min(range(len(rows)), key=lambda i: (-gains[i], tightness[i], names[rows[i]]))
-        return rows[chosen]
+        # The type breaks a tie between a port and a resource of the same label: which of them got its row
+        # first depends on what was decided before.
+        counted = [ledger.rows[row] for row in rows]
+        ties = [(key.label, isinstance(key, ResourceRow)) for key in counted]
+        return rows[min(range(len(rows)), key=lambda i: (-gains[i], tightness[i], ties[i]))]
 
     def _filtered(self, compiled: CompiledRequest, shape: int, start: int, end: int) -> bool:
         """Whether nodes that the filter refuses would make up for what is missing, and no departure would."""
@@ -184,9 +185,9 @@ def _most_lacking(compiled: CompiledRequest, spread: Spread | None) -> int:
 
 
 def largest_holders(
-    ledger: Ledger, slots: Ints, resource: str, *, number: int, besides: str
+    ledger: Ledger, slots: Ints, row: ResourceRow | PortRow, *, number: int, besides: str
 ) -> tuple[Holder, ...]:
-    """The workloads that hold the most of a resource on these slots, the largest first, then by name.
+    """The workloads that hold the most of a row on these slots, the largest first, then by name.
 
     None are told for more slots than can be asked in short time.
     """
@@ -197,7 +198,7 @@ def largest_holders(
         for workload in ledger.holdings.on(slot):
             pods, amount = totals.get(workload, (0, 0))
             for holding in ledger.holdings.there(workload, slot):
-                if units := _units(holding, resource):
+                if units := _units(holding, row):
                     pods += holding.pods
                     amount += units * holding.pods
             totals[workload] = pods, amount
@@ -205,8 +206,8 @@ def largest_holders(
     return tuple(heapq.nsmallest(number, found, key=lambda holder: (-holder.amount, holder.workload)))
 
 
-def _units(holding: Holding, resource: str) -> int:
-    """Units of a resource that each pod of a holding takes."""
-    if resource == PODS or resource in port_rows(holding.host_ports):
-        return 1
-    return holding.resources.get(resource, 0)
+def _units(holding: Holding, row: ResourceRow | PortRow) -> int:
+    """Units of a row that every pod of a holding takes; one for a port, however many addresses it takes."""
+    if isinstance(row, PortRow):
+        return int(row in port_rows(holding.host_ports))
+    return 1 if row.name == PODS else holding.resources.get(row.name, 0)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from closeknit.hub.problems import Code, Severity
+from closeknit.hub.problems import Category, Code, Severity
 
 # fmt: off
 # Names and numbers.
-NOT_FOUND = Code("not-found", "There is no {kind:raw} {name}. {remedy}")
-HAS_PROBLEMS = Code("has-problems", "{kind:raw} {name} has problems of its own. Correct them first.")
+NOT_FOUND = Code("not-found", "There is no {kind:raw} {name}. {remedy}", category=Category.UNRESOLVED_REFERENCE)
+HAS_PROBLEMS = Code("has-problems", "{kind:raw} {name} has problems of its own. Correct them first.", category=Category.UNRESOLVED_REFERENCE)
 NAME_TAKEN = Code("name-taken", "{name} is already the name of {field}. Give each its own.")
 NUMBER_OF = Code("number-of", "There are {given}{what:raw}. {allowed}")
 OUT_OF_RANGE = Code("number-out-of-range", "{value} is out of range. {allowed}")

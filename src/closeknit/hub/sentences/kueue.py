@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from closeknit.hub.problems import Code, Severity
+from closeknit.hub.problems import Category, Code, Severity
 
 # fmt: off
 # Numbers and names.
@@ -30,8 +30,8 @@ ALONE = Code("kueue-alone", "This counts {where:raw} only. Name one in {field:ra
 BOTH_SPELLINGS = Code("kueue-both-spellings", "{field:raw} stands here as well, and differs. Leave this out.")
 COHORTS_IN_CIRCLE = Code("kueue-cohorts-in-circle", "These cohorts are each other's parents: {trail:raw}. Let one of them have no parent.")
 PREFERENCE_WITHOUT_EFFECT = Code("kueue-preference-without-effect", "This counts only where whenCanBorrow and whenCanPreempt are {word:raw}. Set both, or leave it out.")
-NO_CLUSTER_QUEUE = Code("kueue-no-cluster-queue", "There is no ClusterQueue {queue}. {remedy:raw}")
-CLUSTER_QUEUE_MISSING = Code("kueue-cluster-queue-missing", "The ClusterQueue is missing. {remedy:raw}")
+NO_CLUSTER_QUEUE = Code("kueue-no-cluster-queue", "There is no ClusterQueue {queue}. {remedy:raw}", category=Category.WAITING)
+CLUSTER_QUEUE_MISSING = Code("kueue-cluster-queue-missing", "The ClusterQueue is missing. {remedy:raw}", category=Category.WAITING)
 CHECK_WITH_TOPOLOGY = Code("kueue-check-with-topology", "{check:raw} checks are not supported in a ClusterQueue with a topology. Use a queue of its own for them.")
 NO_CONTROLLER = Code("kueue-no-controller", "The controller is missing. Name the one that performs the check.")
 
@@ -75,7 +75,7 @@ TOO_MANY_PODS = Code("kueue-too-many-pods", "These are {pods} pods{more:raw}. At
 NONE_TO_MISS = Code("kueue-none-to-miss", "There {pods:raw}, so none can be missing. Leave it out.")
 BOTH_QUEUE = Code("kueue-both-queue", "A {kind:raw} of this name queues as well, and both would be booked under it. Rename one.")
 GROUP_UNNAMED = Code("kueue-group-unnamed", "{field:raw} is given, but the group has no name. Name it, or leave that out.")
-GROUP_INCOMPLETE = Code("kueue-group-incomplete", "The group has {total:raw}, and {present:raw} given. {what:raw}, or change the count.")
+GROUP_INCOMPLETE = Code("kueue-group-incomplete", "The group has {total:raw}, and {present:raw} given. {what:raw}, or change the count.", category=Category.WAITING)
 GROUP_DIFFERS = Code("kueue-group-differs", "{own} differs from {common} of pod {pod:raw}. All pods of a group agree.")
 GROUP_COUNT = Code("kueue-group-count", "{written} is not a number of pods. Write how many pods the group has, from 1 on, in quotes.")
 GROUP_COUNT_MISSING = Code("kueue-group-count-missing", "The number of pods is missing. Write how many pods the group has, from 1 on, in quotes.")
@@ -95,18 +95,18 @@ ONE_FOR_EACH_DOMAIN = Code("kueue-one-for-each-domain", "There {given:raw} for {
 # Queues of workloads.
 NO_QUEUE_NAMED = Code("kueue-no-queue-named", "A topology is asked for, but no queue is named, so Kueue would not look at it. {remedy}")
 NO_LOCAL_QUEUE = Code("kueue-no-local-queue", "There is no LocalQueue {queue} in namespace {namespace}. {remedy:raw}")
-LOCAL_QUEUE_UNUSABLE = Code("kueue-local-queue-unusable", "LocalQueue {queue} has problems of its own.")
+LOCAL_QUEUE_UNUSABLE = Code("kueue-local-queue-unusable", "LocalQueue {queue} has problems of its own.", category=Category.WAITING)
 FLAVORS_NOT_IN_SIGHT = Code("kueue-flavors-not-in-sight", "ClusterQueue {queue} is not taken into account, because these are not in sight: {names}.", Severity.NOTE)
-LEADS_NOWHERE = Code("kueue-leads-nowhere", "LocalQueue {queue} leads to no ClusterQueue that can be used. Correct it first.")
+LEADS_NOWHERE = Code("kueue-leads-nowhere", "LocalQueue {queue} leads to no ClusterQueue that can be used. Correct it first.", category=Category.WAITING)
 NAMESPACE_NOT_IN_SIGHT = Code("kueue-namespace-not-in-sight", "ClusterQueue {queue} selects namespaces by their labels, and Namespace {namespace} is not in sight. It is taken to match.", Severity.NOTE)
 NAMESPACE_NOT_TAKEN = Code("kueue-namespace-not-taken", "ClusterQueue {queue} takes no workload of this namespace: {reason:raw}.")
 BORROWING_WITHOUT_RECLAIM = Code("kueue-borrowing-without-reclaim", "Who borrows may displace others only where reclaimWithinCohort is not Never. Set it, or leave this out.")
-QUEUE_NOT_ACTIVE = Code("kueue-queue-not-active", "{kind:raw} {queue} is not active: {reason:raw}.")
-NO_TOPOLOGY_FITS = Code("kueue-no-topology-fits", "No topology is known that has the levels asked for.")
-NO_FLAVOR_FITS = Code("kueue-no-flavor-fits", "No flavor of ClusterQueue {queue} can take the pods of {who:raw}: {reasons:raw}.")
-NO_QUOTA = Code("kueue-no-quota", "The pods ask for {resource}, for which ClusterQueue {queue} has no quota. It covers {covered:raw}.")
-TWO_TOPOLOGY_FLAVORS = Code("kueue-two-topology-flavors", "More than one flavor with a topology is assigned to {pod_set}: {flavors}.")
-NO_TOPOLOGY_FLAVOR = Code("kueue-no-topology-flavor", "No flavor with a topology is assigned to {pod_set}. Add one to the queue.")
+QUEUE_NOT_ACTIVE = Code("kueue-queue-not-active", "{kind:raw} {queue} is not active: {reason:raw}.", category=Category.WAITING)
+NO_TOPOLOGY_FITS = Code("kueue-no-topology-fits", "No topology is known that has the levels asked for.", category=Category.WAITING)
+NO_FLAVOR_FITS = Code("kueue-no-flavor-fits", "No flavor of ClusterQueue {queue} can take the pods of {who:raw}: {reasons:raw}.", category=Category.WAITING)
+NO_QUOTA = Code("kueue-no-quota", "The pods ask for {resource}, for which ClusterQueue {queue} has no quota. It covers {covered:raw}.", category=Category.WAITING)
+TWO_TOPOLOGY_FLAVORS = Code("kueue-two-topology-flavors", "More than one flavor with a topology is assigned to {pod_set}: {flavors}.", category=Category.WAITING)
+NO_TOPOLOGY_FLAVOR = Code("kueue-no-topology-flavor", "No flavor with a topology is assigned to {pod_set}. Add one to the queue.", category=Category.WAITING)
 TWO_TOPOLOGIES = Code("kueue-two-topologies", "The pod sets need levels of topologies {first} and {second}. One workload can speak of one topology only.")
 FLAVOR_NO_TOPOLOGY = Code("kueue-flavor-no-topology", "it has no topology")
 FLAVOR_ONLY_TOPOLOGY = Code("kueue-flavor-only-topology", "it is only for pods that ask for a topology")

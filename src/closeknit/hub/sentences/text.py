@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from closeknit.hub.problems import Code
+from closeknit.hub.problems import Category, Code
 
 # fmt: off
 FILE_TOO_LARGE = Code("file-too-large", "There are more than {most} bytes here, and no more are read of one file. Split it.")
@@ -13,7 +13,7 @@ TOO_MANY_BROKEN = Code("too-many-broken-documents", "{most} documents before thi
 NOT_YAML = Code("not-yaml", "This is not YAML: {reason:raw}.{remedy:raw}")
 GAVE_UP = Code("document-given-up", "{problem}{remedy:raw}")
 
-KEY_TWICE = Code("key-twice", "The key {key} stands twice in one mapping, the second time on {second:raw}. Keep one.")
+KEY_TWICE = Code("key-twice", "The key {key} stands twice in one mapping, the second time on {second:raw}. Keep one.", category=Category.SKIPPABLE)
 UNSUPPORTED_TAG = Code("unsupported-tag", "The tag {tag} on {at:raw} is not supported. Leave it out.")
 COLLECTION_AS_KEY = Code("collection-as-key", "A list or mapping is used as a key. Keys are strings.")
 NESTED_TOO_DEEP = Code("document-nested-too-deep", "Lists and mappings are nested more than {most} deep. Nothing that is read here needs that.")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from closeknit.hub.problems import Code
+from closeknit.hub.problems import Category, Code
 
 # fmt: off
 # Fields.
 WRONG_TYPE = Code("wrong-type", "Found {found:raw} where {expected:raw} is expected.{remedy:raw}")
 OUT_OF_RANGE = Code("out-of-range", "{value:raw} is out of range. Allowed is {limit:raw}.")
 MISSING_FIELD = Code("missing-field", "This field is missing.")
-UNKNOWN_FIELD = Code("unknown-field", "There is no field {field} here. {remedy:raw}")
+UNKNOWN_FIELD = Code("unknown-field", "There is no field {field} here. {remedy:raw}", category=Category.SKIPPABLE)
 
 # Objects.
 NO_OBJECT = Code("no-object", "Found {found:raw} where an object with apiVersion and kind is expected.")

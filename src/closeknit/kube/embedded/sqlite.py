@@ -159,7 +159,9 @@ def _opened(path: Path) -> sqlite3.Connection:
             connection.execute(f"PRAGMA user_version = {_LAYOUT}")
             connection.execute("COMMIT")
     except sqlite3.OperationalError as problem:
-        if "locked" in str(problem):
+        # The low byte of an extended result code is the primary one; errors of the binding itself have none.
+        primary = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise StateFileError(
                 f"{path} is in use by another process. End that one, or name another file."
             ) from None

@@ -17,10 +17,13 @@ from closeknit.hub.problems import Problem
 from closeknit.hub.request import Group, PodSet
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import simulator as sentences
+from closeknit.hub.workload import PlaceableWorkload
 from closeknit.simulator.objects import site_topology
 from closeknit.simulator.scenario import Ask, Site
 
 Manifest = Mapping[str, Any]
+_MANIFEST = "manifest"
+"""The source of the objects of one submission, beside those that all of them find there."""
 _EXAMPLE = "an object, a list of objects, or the name of a file"
 
 
@@ -70,13 +73,13 @@ def asked_by(
 ) -> Ask | None:
     """What the workloads of some objects ask for in all; None where something is wrong with them."""
     before = len(problems)
-    reading = dialects.read([_setup(setup, site), _source("manifest", objects)])
-    problems.extend(_placed(each, path, objects) for each in reading.problems if each.source == "manifest")
+    reading = dialects.read([_setup(setup, site), _source(_MANIFEST, objects)])
+    problems.extend(_placed(each, path, objects) for each in reading.problems if each.source == _MANIFEST)
     for number, each in enumerate(objects):
         metadata = each.get("metadata")
         if len(problems) == before and not (isinstance(metadata, dict) and metadata.get("name")):
             problems.append(sentences.MISSING_FIELD.at((*path, number, "metadata", "name"), example="a name"))
-    roots = [each.request.root for each in reading.workloads if each.request is not None]
+    roots = [each.request.root for each in reading.workloads if isinstance(each, PlaceableWorkload)]
     sets = [pods for root in roots for pods in root.pod_sets()]
     if len(problems) == before and not any(pods.count for pods in sets):
         problems.append(sentences.NO_PODS_ASKED.at(path))

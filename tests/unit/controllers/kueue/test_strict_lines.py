@@ -7,8 +7,9 @@ from random import Random
 from closeknit.controllers.kueue.strict_lines import StrictLines
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload
 from closeknit.scheduler.waiting import WaitingQueue, order
+from closeknit.testing.builders import pods, request
 
 
 class Counting(WaitingQueue):
@@ -19,7 +20,7 @@ class Counting(WaitingQueue):
         self.there: set[Key] = set()
         self.calls = 0
 
-    def put(self, workload: Workload, *, by_labels: bool = False) -> None:
+    def put(self, workload: PlaceableWorkload, *, by_labels: bool = False) -> None:
         self.calls += 1
         self.there.add(workload.object.key)
         super().put(workload, by_labels=by_labels)
@@ -30,13 +31,13 @@ class Counting(WaitingQueue):
         super().remove(key)
 
 
-def workload(number: int, priority: int) -> Workload:
+def workload(number: int, priority: int) -> PlaceableWorkload:
     name = ObjectName("kueue.x-k8s.io/v1beta2", "Workload", "default", f"w{number}")
-    return Workload(name, "Kueue", None, priority=priority)
+    return PlaceableWorkload(name, "Kueue", request(f"w{number}", pods("p", 1)), priority=priority)
 
 
 def test_the_first_of_every_line_may_be_tried_and_nobody_else() -> None:
-    dice, queue, standing = Random(7), Counting(), dict[Key, tuple[str, Workload]]()
+    dice, queue, standing = Random(7), Counting(), dict[Key, tuple[str, PlaceableWorkload]]()
     lines = StrictLines(queue)
     for _ in range(2_000):
         one = workload(dice.randrange(30), dice.randrange(5))

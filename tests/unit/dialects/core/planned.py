@@ -10,6 +10,7 @@ from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
 from closeknit.scheduler.planning import plan
 from tests.filters.cases import Object
+from tests.kit.problems import Finding, findings
 
 TOPOLOGY = {
     "apiVersion": "kai.scheduler/v1alpha1",
@@ -26,11 +27,11 @@ def reading(*objects: Object) -> Any:
     return read([Source("f", text.encode())])
 
 
-def notes(*objects: Object) -> list[str]:
-    """What is told of objects that have no problem."""
-    found = reading(*objects)
-    assert [str(each) for each in found.problems] == []
-    return [note.message for workload in found.workloads for note in workload.notes]
+def notes(*objects: Object) -> list[Finding]:
+    """The notes about workloads that have no problem."""
+    objects_read = reading(*objects)
+    assert findings(objects_read.problems) == []
+    return findings(note for workload in objects_read.workloads for note in workload.notes)
 
 
 def placed(*objects: Object) -> dict[str, str]:

@@ -19,6 +19,7 @@ from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
+from closeknit.hub.workload import PlaceableWorkload
 from tests import brute
 from tests.unit.dialects.kit import node, pod, pod_group, reading, request, unseen
 
@@ -50,7 +51,7 @@ def gang(least: int, shapes: Iterable[tuple[int, int]], *nodes: str) -> tuple[Cl
     )
     assert [str(problem) for problem in found.problems] == []
     (workload,) = found.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     return found.cluster, unseen(workload.request)
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from closeknit.dialects import Source, translate
 from closeknit.hub.neighbours import Apart, Near
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.workloads import problems_of
 from tests.unit.dialects.kit import node, pod, reading
 from tests.unit.dialects.kueue import kit as kueue
 
@@ -63,8 +65,8 @@ def test_namespaces_that_are_in_sight_are_named(terms: list[dict[str, Any]], nam
     found = reading(*SPACES, with_terms("podAffinity", *(term(**each) for each in terms)))
 
     (workload,) = found.workloads
-    assert (workload.notes, workload.request is None) == ((), False)
-    assert workload.request is not None
+    assert workload.notes == ()
+    assert isinstance(workload, PlaceableWorkload)
     ((rule,),) = [pods.neighbour.rules for pods in workload.request.root.pod_sets()]
     assert isinstance(rule, Near)
     assert (rule.selector.namespaces, rule.selector.within) == (frozenset(names), ())
@@ -74,7 +76,7 @@ def test_without_a_namespace_in_sight_the_rule_is_left_out_with_a_note() -> None
     (workload,) = reading(with_terms("podAntiAffinity", term(**TEAM_A))).workloads
 
     assert [note.code.name for note in workload.notes] == ["namespaces-not-in-sight"]
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     assert [pods.neighbour.rules for pods in workload.request.root.pod_sets()] == [()]
 
 
@@ -111,7 +113,7 @@ def test_a_queue_whose_namespace_is_not_in_sight_takes_it_with_a_note() -> None:
 
     def told(*more: str) -> list[str]:
         (workload,) = reading(*given, kueue.local_queue(), kueue.job(), *more).workloads
-        return [each.code.name for each in (*workload.problems, *workload.notes)]
+        return [each.code.name for each in (*problems_of(workload), *workload.notes)]
 
     assert told() == ["kueue-namespace-not-in-sight"]
     assert told(namespace("default", team="a")) == []

@@ -16,7 +16,11 @@ from closeknit.hub.nodes import (
     Term,
     Toleration,
 )
+from closeknit.hub.problems import Range
+from closeknit.hub.sentences import core
+from tests.kit.problems import Finding, finding, findings
 from tests.unit.dialects.core.read_pods import PREFERRED, REQUIRED, affinity, read
+from tests.unit.dialects.expected import unknown_choice
 
 
 def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
@@ -62,11 +66,13 @@ def test_filters() -> None:
 def test_an_empty_list_of_terms_is_a_problem_and_no_affinity_is_none() -> None:
     spec: dict[str, Any] = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}}}
 
-    assert [str(problem) for problem in read(spec).problems] == [
-        f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms: This list is empty."
-        " Give at least one term, or leave the requirement out."
+    assert findings(read(spec).problems) == [
+        finding(core.NO_TERMS, f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms")
     ]
     assert read({}).shape.filter == NodeFilter()
+
+
+TERM = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms[0]"
 
 
 @pytest.mark.parametrize(
@@ -74,52 +80,62 @@ def test_an_empty_list_of_terms_is_a_problem_and_no_affinity_is_none() -> None:
     [
         pytest.param(
             {"matchExpressions": [expression("a", "in", "x")]},
-            'matchExpressions[0].operator: "in" is not known. Did you mean "In"?',
+            unknown_choice(
+                f"{TERM}.matchExpressions[0].operator",
+                "in",
+                ("DoesNotExist", "Exists", "Gt", "In", "Lt", "NotIn"),
+            ),
             id="operators are written exactly",
         ),
         pytest.param(
             {"matchExpressions": [expression("a", "In")]},
-            "matchExpressions[0].values: In needs at least one value.",
+            finding(core.VALUES_MISSING, f"{TERM}.matchExpressions[0].values", operator="In"),
             id="In needs values",
         ),
         pytest.param(
             {"matchExpressions": [expression("a", "Exists", "x")]},
-            "matchExpressions[0].values: Exists takes no values. Leave them out.",
+            finding(core.VALUES_GIVEN, f"{TERM}.matchExpressions[0].values", operator="Exists"),
             id="Exists takes none",
         ),
         pytest.param(
             {"matchExpressions": [expression("a", "Lt", "ten")]},
-            "matchExpressions[0].values: Lt needs exactly one value, a whole number in quotes.",
+            finding(core.ONE_NUMBER_NEEDED, f"{TERM}.matchExpressions[0].values", operator="Lt"),
             id="Lt compares numbers",
         ),
         pytest.param(
             {"matchExpressions": [expression("", "Exists")]},
-            "matchExpressions[0].key: A requirement needs the key of a label.",
+            finding(core.REQUIREMENT_WITHOUT_KEY, f"{TERM}.matchExpressions[0].key"),
             id="a key cannot be empty",
         ),
         pytest.param(
             {"matchFields": [expression("metadata.uid", "In", "x")]},
-            'matchFields[0].key: "metadata.uid" is not a field to match. Allowed: metadata.name.',
+            finding(
+                core.UNKNOWN_MATCH_FIELD,
+                f"{TERM}.matchFields[0].key",
+                key="metadata.uid",
+                allowed="metadata.name",
+            ),
             id="only the name is a field",
         ),
         pytest.param(
             {"matchFields": [expression(NAME_FIELD, "Exists")]},
-            "matchFields[0].operator: A field is matched with In or NotIn.",
+            finding(core.MATCH_FIELD_OPERATOR, f"{TERM}.matchFields[0].operator"),
             id="a field is matched with In or NotIn",
         ),
     ],
 )
-def test_terms(term: dict[str, Any], want: str) -> None:
-    (problem,) = read(affinity(term)).problems
-
-    assert str(problem).startswith(f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].{want}")
+def test_terms(term: dict[str, Any], want: Finding) -> None:
+    assert findings(read(affinity(term)).problems) == [want]
 
 
 def test_a_weight_is_between_one_and_a_hundred() -> None:
     preferred = {"weight": 0, "preference": {"matchExpressions": [expression("c", "Exists")]}}
-    (problem,) = read(affinity(preferred=[preferred])).problems
 
-    assert (
-        str(problem)
-        == f"spec.affinity.nodeAffinity.{PREFERRED}[0].weight: 0 is out of range. Allowed are 1 to 100."
-    )
+    assert findings(read(affinity(preferred=[preferred])).problems) == [
+        finding(
+            core.OUT_OF_RANGE,
+            f"spec.affinity.nodeAffinity.{PREFERRED}[0].weight",
+            value=0,
+            allowed=Range(1, 100),
+        )
+    ]

@@ -8,8 +8,19 @@ from typing import Any
 import pytest
 
 from closeknit.hub.nodes import Effect, Node, Taint
+from closeknit.hub.problems import Meant
 from closeknit.hub.resources import Resources
-from tests.unit.dialects.kit import problems, reading
+from closeknit.hub.sentences import core, hub, wire
+from tests.kit.problems import Finding, finding
+from tests.unit.dialects.expected import (
+    IN_QUOTES,
+    MOST,
+    misspelt,
+    unknown_choice,
+    with_suggestions,
+    wrong_type,
+)
+from tests.unit.dialects.kit import reading, reported
 
 
 @pytest.mark.requirement("K61")
@@ -68,83 +79,97 @@ def test_a_bare_node_is_ready_and_offers_its_capacity() -> None:
         pytest.param(
             {"status": {"allocatable": {"nvidia.com/gpu": "-8", "cpu": "lots"}}},
             [
-                '1:status.allocatable["nvidia.com/gpu"]: "-8" is negative. Write zero or more.',
-                '1:status.allocatable.cpu: "lots" is not a quantity. Write a number with an optional suffix'
-                " (n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei), such as 8, 500m or 1.5Gi.",
+                finding(hub.NEGATIVE, '1:status.allocatable["nvidia.com/gpu"]', value="-8"),
+                finding(hub.UNKNOWN_SUFFIX, "1:status.allocatable.cpu", value="lots"),
             ],
             id="quantities that are none",
         ),
         pytest.param(
             {"status": {"allocatable": {"memory": 2**63}}},
             [
-                "1:status.allocatable.memory: 9223372036854775808 is too large."
-                " The most that can be counted is 9223372036854775807."
+                finding(
+                    hub.TOO_LARGE,
+                    "1:status.allocatable.memory",
+                    value=2**63,
+                    most=MOST,
+                )
             ],
             id="a quantity that overflows",
         ),
         pytest.param(
             {"status": {"allocatable": {"cpu": [1]}}},
-            [
-                "1:status.allocatable.cpu: Found a list where a quantity, such as 8, 500m or 1.5Gi, is expected."
-            ],
+            [wrong_type("1:status.allocatable.cpu", "a list", "a quantity, such as 8, 500m or 1.5Gi,")],
             id="a list for a quantity",
         ),
         pytest.param(
             {"spec": {"taints": [{"key": "", "effect": "noschedule"}, {"value": "x"}]}},
             [
-                "1:spec.taints[1].key: This field is missing.",
-                "1:spec.taints[1].effect: This field is missing.",
+                finding(wire.MISSING_FIELD, "1:spec.taints[1].key"),
+                finding(wire.MISSING_FIELD, "1:spec.taints[1].effect"),
             ],
             id="a taint without key and effect",
         ),
         pytest.param(
             {"spec": {"taints": [{"key": "", "effect": "noschedule"}]}},
             [
-                "1:spec.taints[0].key: A taint needs a key.",
-                '1:spec.taints[0].effect: "noschedule" is not known. Did you mean "NoSchedule"?'
-                ' Allowed: "NoExecute", "NoSchedule", "PreferNoSchedule".',
+                finding(core.TAINT_WITHOUT_KEY, "1:spec.taints[0].key"),
+                unknown_choice(
+                    "1:spec.taints[0].effect", "noschedule", ("NoExecute", "NoSchedule", "PreferNoSchedule")
+                ),
             ],
             id="a taint with an unknown effect",
         ),
         pytest.param(
             {"metadata": {"name": "n", "labels": {"rack": 1, "zone": True}}},
             [
-                "1:metadata.labels.rack: Found 1, a number, where a string is expected. Put it in quotes.",
-                "1:metadata.labels.zone: Found true, a truth value, where a string is expected. Put it in quotes.",
+                wrong_type("1:metadata.labels.rack", "1, a number,", "a string", IN_QUOTES),
+                wrong_type("1:metadata.labels.zone", "true, a truth value,", "a string", IN_QUOTES),
             ],
             id="labels that are no strings",
         ),
         pytest.param(
             {"metadata": {"name": "N_1"}},
-            [
-                '1:metadata.name: "N_1" is not a valid name. Allowed are at most 253 lower-case letters, digits,'
-                " dashes and dots, with a letter or digit at both ends of each part."
-            ],
+            [finding(wire.INVALID_NAME, "1:metadata.name", name="N_1")],
             id="a name that Kubernetes would refuse",
         ),
-        pytest.param({"metadata": {}}, ["1:metadata.name: An object needs a name."], id="no name"),
+        pytest.param({"metadata": {}}, [finding(wire.NAMELESS, "1:metadata.name")], id="no name"),
         pytest.param(
             {"metadata": "n"},
-            ['1:metadata: Found "n", a string, where a mapping is expected.'],
+            [wrong_type("1:metadata", '"n", a string,', "a mapping")],
             id="no metadata",
         ),
         pytest.param(
             {"status": {"allocatible": {}}},
-            ['1:status.allocatible: There is no field "allocatible" here. Did you mean "allocatable"?'],
+            [misspelt("1:status.allocatible", "allocatible", "allocatable")],
             id="a slip of the pen in the status",
         ),
         pytest.param(
             {"spec": {"unschedulabel": True, "colour": 1}},
             [
-                '1:spec.unschedulabel: There is no field "unschedulabel" here. Did you mean "unschedulable"?',
-                '1:spec.colour: There is no field "colour" here. Allowed: "configSource", "externalID", "podCIDR",'
-                ' "podCIDRs", "providerID", "taints", "unschedulable".',
+                misspelt("1:spec.unschedulabel", "unschedulabel", "unschedulable"),
+                finding(
+                    wire.UNKNOWN_FIELD,
+                    "1:spec.colour",
+                    field="colour",
+                    remedy=Meant(
+                        "colour",
+                        (
+                            "configSource",
+                            "externalID",
+                            "podCIDR",
+                            "podCIDRs",
+                            "providerID",
+                            "taints",
+                            "unschedulable",
+                        ),
+                    ),
+                ),
             ],
             id="unknown fields",
         ),
     ],
 )
-def test_problems_of_nodes(fields: dict[str, Any], want: list[str]) -> None:
+def test_problems_of_nodes(fields: dict[str, Any], want: list[Finding]) -> None:
     given = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, **fields}
 
-    assert problems(json.dumps(given)) == want
+    assert with_suggestions(reported(json.dumps(given))) == want

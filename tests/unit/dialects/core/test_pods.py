@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 from closeknit.dialects.core.pods import Stage
+from closeknit.hub.problems import Range
 from closeknit.hub.request import HostPort
+from closeknit.hub.sentences import core, hub
+from tests.kit.problems import Finding, finding, findings
 from tests.unit.dialects.core.read_pods import GPU, container, read
-from tests.unit.dialects.kit import problems, reading
+from tests.unit.dialects.expected import MOST, misspelt, unknown_choice, with_suggestions
+from tests.unit.dialects.kit import reading, reported
 
 
 @pytest.mark.parametrize(
@@ -22,40 +26,45 @@ from tests.unit.dialects.kit import problems, reading
                 "initContainers": [container({"cpu": ""})],
             },
             [
-                'spec.containers[0].resources.requests.cpu: "-1" is negative. Write zero or more.',
-                f'spec.containers[1].resources.limits["{GPU}"]: "x" is not a quantity. Write a number with an optional'
-                " suffix (n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei), such as 8, 500m or 1.5Gi.",
-                'spec.initContainers[0].resources.requests.cpu: "" is not a quantity. Write a number with an optional'
-                " suffix (n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei), such as 8, 500m or 1.5Gi.",
+                finding(hub.NEGATIVE, "spec.containers[0].resources.requests.cpu", value="-1"),
+                finding(hub.UNKNOWN_SUFFIX, f'spec.containers[1].resources.limits["{GPU}"]', value="x"),
+                finding(hub.UNKNOWN_SUFFIX, "spec.initContainers[0].resources.requests.cpu", value=""),
             ],
             id="every quantity that is none is told at its path",
         ),
         pytest.param(
             {"containers": [container({"memory": "8Ei"})], "overhead": {"cpu": "1e10"}},
             [
-                'spec.containers[0].resources.requests.memory: "8Ei" is too large.'
-                " The most that can be counted is 9223372036854775807.",
-                'spec.overhead.cpu: "1e10" is too large. The most that can be counted is 9223372036.',
+                finding(
+                    hub.TOO_LARGE,
+                    "spec.containers[0].resources.requests.memory",
+                    value="8Ei",
+                    most=MOST,
+                ),
+                finding(hub.TOO_LARGE, "spec.overhead.cpu", value="1e10", most=9_223_372_036),
             ],
             id="a quantity that is too large to count is told",
         ),
         pytest.param(
             {"containers": [container({"memory": "5Ei"}), container({"memory": "5Ei"})]},
-            [
-                "spec.containers: The pod asks for more memory than can be counted. The most is 9223372036854775807."
-            ],
+            [finding(core.POD_TOO_LARGE, "spec.containers", resource="memory", most=MOST)],
             id="a sum that is too large to count is told",
         ),
         pytest.param(
             {"containers": []},
-            ["spec.containers: A pod needs at least one container."],
+            [finding(core.NO_CONTAINERS, "spec.containers")],
             id="an empty pod is told",
         ),
         pytest.param(
             {"containers": [{"ports": [{"hostPort": 70_000, "protocol": "tcp"}]}]},
             [
-                "spec.containers[0].ports[0].hostPort: 70000 is out of range. Allowed are 1 to 65535.",
-                'spec.containers[0].ports[0].protocol: "tcp" is not known. Did you mean "TCP"? Allowed: "SCTP", "TCP", "UDP".',
+                finding(
+                    core.OUT_OF_RANGE,
+                    "spec.containers[0].ports[0].hostPort",
+                    value=70_000,
+                    allowed=Range(1, 65_535),
+                ),
+                unknown_choice("spec.containers[0].ports[0].protocol", "tcp", ("TCP", "UDP", "SCTP")),
             ],
             id="ports out of range and unknown protocols are told",
         ),
@@ -69,18 +78,19 @@ from tests.unit.dialects.kit import problems, reading
                 ]
             },
             [
-                "spec.tolerations[0].operator: Without a key, the operator must be Exists.",
-                "spec.tolerations[1].value: Exists takes no value. Leave it out, or use Equal.",
-                'spec.tolerations[2].operator: "Gt" is not known. Allowed: "Equal", "Exists".',
-                'spec.tolerations[3].effect: "NoRun" is not known.'
-                ' Allowed: "NoExecute", "NoSchedule", "PreferNoSchedule".',
+                finding(core.EQUAL_WITHOUT_KEY, "spec.tolerations[0].operator"),
+                finding(core.EXISTS_WITH_VALUE, "spec.tolerations[1].value"),
+                unknown_choice("spec.tolerations[2].operator", "Gt", ("Equal", "Exists")),
+                unknown_choice(
+                    "spec.tolerations[3].effect", "NoRun", ("NoExecute", "NoSchedule", "PreferNoSchedule")
+                ),
             ],
             id="tolerations that mean nothing are told",
         ),
     ],
 )
-def test_problems(spec: dict[str, Any], want: list[str]) -> None:
-    assert [str(problem) for problem in read(spec).problems] == want
+def test_problems(spec: dict[str, Any], want: list[Finding]) -> None:
+    assert findings(read(spec).problems) == want
 
 
 def test_host_ports_are_those_of_containers_that_stay() -> None:
@@ -140,28 +150,28 @@ POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
     [
         pytest.param(
             {"containers": [{"resource": {}}]},
-            '1:spec.containers[0].resource: There is no field "resource" here. Did you mean "resources"?',
+            misspelt("1:spec.containers[0].resource", "resource", "resources"),
             id="of a container",
         ),
         pytest.param(
             {"containers": [{"resources": {"request": {}}}]},
-            '1:spec.containers[0].resources.request: There is no field "request" here. Did you mean "requests"?',
+            misspelt("1:spec.containers[0].resources.request", "request", "requests"),
             id="of resources",
         ),
         pytest.param(
             {"containers": [{}], "nodename": "n"},
-            '1:spec.nodename: There is no field "nodename" here. Did you mean "nodeName"?',
+            misspelt("1:spec.nodename", "nodename", "nodeName"),
             id="of a pod's spec",
         ),
         pytest.param(
             {"containers": [{}], "toleration": []},
-            '1:spec.toleration: There is no field "toleration" here. Did you mean "tolerations"?',
+            misspelt("1:spec.toleration", "toleration", "tolerations"),
             id="in the singular",
         ),
     ],
 )
-def test_a_misspelt_field_is_named_with_the_nearest(spec: dict[str, Any], want: str) -> None:
-    assert problems(json.dumps({**POD, "spec": spec})) == [want]
+def test_a_misspelt_field_is_named_with_the_nearest(spec: dict[str, Any], want: Finding) -> None:
+    assert with_suggestions(reported(json.dumps({**POD, "spec": spec}))) == [want]
 
 
 def test_fields_that_do_not_concern_us_are_fine() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from closeknit.hub.sentences import claims
 from tests.filters.cases import Object, node, pod
 from tests.filters.claims import GPUS, claim, claiming, device, request, resource_slice
+from tests.kit.problems import finding
 from tests.unit.dialects.core.planned import TOPOLOGY, notes, placed
 
 
@@ -72,6 +74,6 @@ def test_pods_that_share_a_claim_share_a_node_whatever_groups_they_are_in(object
 
 
 def test_pods_that_share_a_claim_and_need_not_run_are_told_of() -> None:
-    (told,) = notes(*sharing(1, "rack", of={"left": 1, "right": 1}))
-
-    assert told.startswith('ResourceClaim "both" is shared by pods of which none must run.')
+    assert notes(*sharing(1, "rack", of={"left": 1, "right": 1})) == [
+        finding(claims.SHARED_ACROSS_GROUPS, name="both")
+    ]

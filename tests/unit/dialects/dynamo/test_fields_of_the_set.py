@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 
 import pytest
 
-from closeknit.dialects.dynamo.to_pod_clique_set import CODES, field_of, origins
+from closeknit.dialects.dynamo.to_pod_clique_set import TERMS, field_of, origins
+from closeknit.dialects.grove import terms
 from closeknit.hub.paths import Path, text_of
 from closeknit.hub.problems import Code
 from closeknit.hub.sentences import dynamo
@@ -101,9 +103,13 @@ def test_the_field_that_a_field_was_made_of(given: object, path: str, want: str)
     assert text_of(field_of(parsed(path), given, origins(given))) == want  # type: ignore[arg-type]
 
 
-def test_codes_are_exchanged_for_codes_with_the_same_facts() -> None:
-    for groves, own in CODES.items():
-        assert own.fields <= groves.fields
+def test_the_codes_of_a_deployment_have_the_facts_and_severity_of_those_of_a_set() -> None:
+    pairs = [(getattr(terms.GROVE, field.name), getattr(TERMS, field.name)) for field in fields(terms.Terms)]
+    codes = [(groves, own) for groves, own in pairs if isinstance(groves, Code)]
+
+    assert len(codes) >= 6
+    for groves, own in codes:
+        assert own.fields == groves.fields
         assert own.severity is groves.severity
 
 

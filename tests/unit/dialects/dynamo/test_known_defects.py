@@ -15,16 +15,21 @@ import pytest
 from closeknit import Cluster, Placed, solve
 from closeknit.dialects import Source, translate
 from closeknit.hub.drawing import parse
+from closeknit.hub.problems import OneOf
 from closeknit.hub.request import Group, Request
+from closeknit.hub.sentences import dynamo, grove
 from closeknit.hub.topology import Level, Topology
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.problems import finding, findings
 from tests.unit.dialects.dynamo.graphs import graph, service
+from tests.unit.dialects.grove.expected import field_changed, unknown_domain
 from tests.unit.dialects.grove.sets import LEVELS, clique, configuration, pod_clique_set, topology
-from tests.unit.dialects.kit import changes, problems, reading
+from tests.unit.dialects.kit import forbidden_changes, reading, reported
 from tests.unit.dialects.kit import request as only_request
 
 TREE = Topology("grove-topology", tuple(Level(key, domain) for domain, key in LEVELS.items()))
 FORCED: dict[str, Any] = {"experimental": {"grove": {"forceScalingGroup": True}}}
-AGAIN = "Delete the DynamoGraphDeployment and create it anew."
+KIND = "DynamoGraphDeployment"
 
 
 def beta(*components: dict[str, Any], domain: str = "", **spec: Any) -> str:
@@ -56,7 +61,7 @@ def drawn(text: str) -> Cluster:
 @pytest.mark.parametrize("kind", ["ClusterTopology", "ClusterTopologyBinding"])
 def test_a_topology_is_found_under_both_its_names(kind: str) -> None:
     """Dynamo 1.3 looks for one of them only, and 1.4 for the other."""
-    assert problems(topology(kind=kind), beta(service("A"), domain="rack")) == []
+    assert reported(topology(kind=kind), beta(service("A"), domain="rack")) == []
 
 
 def test_8124_what_is_made_speaks_todays_words_of_grove() -> None:
@@ -71,14 +76,14 @@ def test_11399_a_set_in_the_earlier_spelling_may_become_todays_in_place() -> Non
     old = pod_clique_set(clique("a"), domain="zone", name="graph")
     new = json.dumps(made_set(beta(service("A"), domain="zone")))
 
-    assert changes("PodCliqueSet", old, new) == []
+    assert forbidden_changes("PodCliqueSet", old, new) == []
 
 
 def test_12448_one_component_may_be_constrained_where_nothing_else_is() -> None:
     """Dynamo 1.1 wanted a constraint on each of them."""
     text = beta(service("A", domain="rack"), service("B"))
 
-    assert problems(topology(), text) == []
+    assert reported(topology(), text) == []
     assert required(only_request(topology(), text)) == {
         "default/graph": None,
         "graph-0": None,
@@ -89,7 +94,7 @@ def test_12448_one_component_may_be_constrained_where_nothing_else_is() -> None:
 
 def test_a_service_alone_may_be_constrained_in_the_words_of_the_proposal() -> None:
     """Dynamo wants the name of the topology for the whole deployment first."""
-    assert problems(topology(), graph([service("A", domain="rack"), service("B")])) == []
+    assert reported(topology(), graph([service("A", domain="rack"), service("B")])) == []
 
 
 def test_domains_may_have_any_name_that_the_topology_knows() -> None:
@@ -101,30 +106,24 @@ def test_domains_may_have_any_name_that_the_topology_knows() -> None:
 
 def test_a_domain_that_grove_would_refuse_is_refused_here() -> None:
     """Dynamo lets a name begin with a digit, and Grove does not."""
-    assert problems(topology(), beta(service("A"), domain="1rack")) == [
-        '2:spec.topologyConstraint.packDomain: Topology "grove-topology" has no domain "1rack".'
-        ' Did you mean "rack"? Allowed: "block", "host", "rack", "zone".'
+    assert reported(topology(), beta(service("A"), domain="1rack")) == [
+        unknown_domain("2:spec.topologyConstraint.packDomain", "1rack")
     ]
 
 
 def test_an_unknown_domain_is_told_in_the_same_words_at_both_places() -> None:
     """Dynamo speaks of a ClusterTopology at one, and of a ClusterTopologyBinding at the other."""
-    tail = 'Topology "grove-topology" has no domain "row". Allowed: "block", "host", "rack", "zone".'
-
-    assert problems(topology(), beta(service("A", domain="row"), domain="row")) == [
-        f"2:spec.topologyConstraint.packDomain: {tail}",
-        f"2:spec.components[0].topologyConstraint.packDomain: {tail}",
+    assert reported(topology(), beta(service("A", domain="row"), domain="row")) == [
+        unknown_domain("2:spec.topologyConstraint.packDomain", "row"),
+        unknown_domain("2:spec.components[0].topologyConstraint.packDomain", "row"),
     ]
 
 
 def test_domains_are_checked_where_grove_is_switched_off() -> None:
     """Dynamo then passes over them in silence."""
-    found = problems(configuration(None, enabled=False), topology(), beta(service("A"), domain="rack"))
+    texts = (configuration(None, enabled=False), topology(), beta(service("A"), domain="rack"))
 
-    assert found == [
-        "3:spec.topologyConstraint: Topology aware scheduling is switched off in the OperatorConfiguration."
-        " Switch it on, or leave the constraint out."
-    ]
+    assert reported(*texts) == [finding(grove.SWITCHED_OFF, "3:spec.topologyConstraint")]
 
 
 def test_domains_are_checked_against_a_mapping_where_there_is_no_grove() -> None:
@@ -132,8 +131,14 @@ def test_domains_are_checked_against_a_mapping_where_there_is_no_grove() -> None
         "operator": {"topologyAwareScheduling": {"domainToLabelMapping": {"rack": "example.com/rack"}}}
     }
 
-    assert problems(json.dumps(mapping), graph([service("A")], "block")) == [
-        '2:spec.topologyConstraint.packDomain: Topology "dynamo-domains" has no domain "block". Allowed: "rack".'
+    assert reported(json.dumps(mapping), graph([service("A")], "block")) == [
+        finding(
+            grove.UNKNOWN_DOMAIN,
+            "2:spec.topologyConstraint.packDomain",
+            domain="block",
+            remedy=OneOf("block", ("rack",)),
+            topology="dynamo-domains",
+        )
     ]
 
 
@@ -236,11 +241,9 @@ def test_13604_pods_are_not_spread_by_anything_that_nobody_asked_for() -> None:
 
 
 def test_10171_a_domain_finer_than_hosts_is_refused_where_the_topology_has_none() -> None:
-    (found,) = problems(topology(), graph([service("A", domain="numa")]))
-
-    assert found.startswith(
-        '2:spec.services[0].topologyConstraint.packDomain: Topology "grove-topology" has no domain "numa".'
-    )
+    assert reported(topology(), graph([service("A", domain="numa")])) == [
+        unknown_domain("2:spec.services[0].topologyConstraint.packDomain", "numa")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -261,9 +264,7 @@ def test_gpus_that_pods_share_are_not_counted_twice_in_silence(text: str, path: 
     found = reading(topology(), text)
 
     assert found.problems == ()
-    assert [str(note) for note in found.workloads[0].notes] == [
-        f"{path}: GPUs that several pods share are not taken into account when pods are placed."
-    ]
+    assert findings(found.workloads[0].notes) == [finding(dynamo.SHARED_GPUS, path)]
 
 
 @pytest.mark.parametrize(
@@ -272,24 +273,23 @@ def test_gpus_that_pods_share_are_not_counted_twice_in_silence(text: str, path: 
     ids=["switched off", "within a pod"],
 )
 def test_gpus_that_are_shared_within_a_pod_are_counted(sharing: dict[str, Any]) -> None:
-    assert problems(graph({"A": service(**sharing)})) == []
+    assert reported(graph({"A": service(**sharing)})) == []
 
 
 def test_what_a_component_is_made_of_stays() -> None:
     old = beta(service("A", 2), service("B", 3, minAvailable=2))
     new = beta(service("A", 2, **FORCED), service("B", 3))
 
-    assert changes("DynamoGraphDeployment", old, new) == [
-        "spec.components[0].experimental.grove.forceScalingGroup: A component cannot change between single pods"
-        f" and a scaling group. {AGAIN}",
-        f"spec.components[1].minAvailable: This cannot change from 2 to 1. {AGAIN}",
+    assert forbidden_changes(KIND, old, new) == [
+        finding(dynamo.SCALING_GROUP_CHANGED, "spec.components[0].experimental.grove.forceScalingGroup"),
+        field_changed("spec.components[1].minAvailable", "2", "1", KIND),
     ]
 
 
 def test_a_least_number_that_is_written_out_is_no_change() -> None:
     old, new = beta(service("A", 2)), beta(service("A", 2, minAvailable=1))
 
-    assert changes("DynamoGraphDeployment", old, new) == []
+    assert forbidden_changes(KIND, old, new) == []
 
 
 def test_a_forced_scaling_group_leaves_room_for_both_names() -> None:
@@ -329,7 +329,7 @@ def test_pods_that_were_made_count_for_the_deployment() -> None:
 
     assert [str(problem) for problem in found.problems] == []
     (workload,) = found.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     assert [(each.bound, each.pods) for each in workload.request.root.pod_sets()] == [
         (("n",), ("graph-0-a-1",))
     ]

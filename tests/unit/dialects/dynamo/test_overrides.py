@@ -6,15 +6,26 @@ from typing import Any
 
 import pytest
 
+from closeknit.hub.copying import replace
+from closeknit.hub.problems import Meant, OneOf
+from closeknit.hub.sentences import grove, wire
+from closeknit.hub.workload import InvalidWorkload
+from tests.kit.problems import Finding, finding
 from tests.unit.dialects.dynamo.graphs import graph, service
+from tests.unit.dialects.grove.expected import (
+    coarser,
+    constraint_changed,
+    unknown_domain,
+    wrong_type,
+)
 from tests.unit.dialects.grove.sets import topology
-from tests.unit.dialects.kit import changes, problems, reading
+from tests.unit.dialects.kit import forbidden_changes, reading, reported
 
 WHOLE = "spec.providerOverride.value.spec.template.topologyConstraint"
 OF_A = "spec.components[0].providerOverride.value.topologyConstraint"
 OF_WORKERS = "spec.components[0].multinode.worker.providerOverride.value.topologyConstraint"
-ALLOWED = 'Allowed: "block", "host", "rack", "zone".'
-AGAIN = "Delete the DynamoGraphDeployment and create it anew."
+KIND = "DynamoGraphDeployment"
+QUOTES = " Put it in quotes."
 
 
 def over(value: Any) -> dict[str, Any]:
@@ -44,42 +55,47 @@ def pack(name: str = "grove-topology", **words: str) -> dict[str, Any]:
     [
         pytest.param(
             whole(["x"]),
-            [f"{WHOLE}: Found a list where a mapping is expected."],
+            [wrong_type(WHOLE, "a list", "a mapping")],
             id="a list instead of a constraint",
         ),
         pytest.param(
             whole({"topologyName": 5, "pack": {"required": "rack"}}),
-            [f"{WHOLE}.topologyName: Found 5, a number, where a string is expected. Put it in quotes."],
+            [wrong_type(f"{WHOLE}.topologyName", "5, a number,", "a string", QUOTES)],
             id="a number instead of a name",
         ),
         pytest.param(
             of_a(7),
-            [f"{OF_A}: Found 7, a number, where a mapping is expected."],
+            [wrong_type(OF_A, "7, a number,", "a mapping")],
             id="a number instead of a component's constraint",
         ),
         pytest.param(
             of_workers("rack"),
-            [f'{OF_WORKERS}: Found "rack", a string, where a mapping is expected.'],
+            [wrong_type(OF_WORKERS, '"rack", a string,', "a mapping")],
             id="a string instead of the workers' constraint",
         ),
         pytest.param(
             whole({"topologyName": "grove-topology", "pck": {"required": "rack"}}),
-            [f'{WHOLE}.pck: There is no field "pck" here. Did you mean "pack"?'],
+            [
+                finding(
+                    wire.UNKNOWN_FIELD,
+                    f"{WHOLE}.pck",
+                    field="pck",
+                    remedy=Meant("pck", ("pack", "packDomain", "topologyName")),
+                )
+            ],
             id="a misspelt field",
         ),
         pytest.param(
             whole({"packDomain": 1}, service("A", **over({"topologyConstraint": pack(required="hst")}))),
             [
-                f"{WHOLE}.packDomain: Found 1, a number, where a string is expected. Put it in quotes.",
-                f'{OF_A}.pack.required: Topology "grove-topology" has no domain "hst". Did you mean "host"? {ALLOWED}',
+                wrong_type(f"{WHOLE}.packDomain", "1, a number,", "a string", QUOTES),
+                unknown_domain(f"{OF_A}.pack.required", "hst"),
             ],
             id="one that cannot be read hides no other",
         ),
         pytest.param(
             whole(pack(required="rak")),
-            [
-                f'{WHOLE}.pack.required: Topology "grove-topology" has no domain "rak". Did you mean "rack"? {ALLOWED}'
-            ],
+            [unknown_domain(f"{WHOLE}.pack.required", "rak")],
             id="an unknown domain",
         ),
         pytest.param(
@@ -87,39 +103,42 @@ def pack(name: str = "grove-topology", **words: str) -> dict[str, Any]:
                 pack(required="rack"),
                 service("A", **over({"topologyConstraint": {"pack": {"required": "zone"}}})),
             ),
-            [
-                f'{OF_A}.pack.required: "zone" is coarser than "rack", which {WHOLE}.pack.required names.'
-                ' Name "rack" or a finer domain, or leave it out.'
-            ],
+            [coarser(f"{OF_A}.pack.required", "zone", "rack", f"{WHOLE}.pack.required")],
             id="a component that is too broad",
         ),
         pytest.param(
             of_workers(pack("other", required="rack")),
             [
-                f'{OF_WORKERS}.topologyName: There is no ClusterTopologyBinding "other". Allowed: "grove-topology".'
+                finding(
+                    grove.NO_BINDING,
+                    f"{OF_WORKERS}.topologyName",
+                    name="other",
+                    remedy=OneOf("other", ("grove-topology",)),
+                )
             ],
             id="a topology that does not exist",
         ),
         pytest.param(
             of_a({"pack": {"required": "rack"}}, nodes=2),
-            [
-                f"{OF_A}.topologyName: The topology whose domains are meant is missing, and there is none to inherit."
-                " Write the name of a ClusterTopologyBinding."
-            ],
+            [finding(grove.TOPOLOGY_UNNAMED, f"{OF_A}.topologyName")],
             id="a topology that is not named, of a scaling group",
         ),
     ],
 )
-def test_an_override_is_told_where_it_was_written(text: str, want: list[str]) -> None:
-    assert problems(topology(), text) == [f"2:{each}" for each in want]
+def test_an_override_is_told_where_it_was_written(text: str, want: list[Finding]) -> None:
+    assert reported(topology(), text) == [replace(problem, where=f"2:{problem.where}") for problem in want]
     (workload,) = reading(topology(), text).workloads
-    assert workload.request is None
+    assert isinstance(workload, InvalidWorkload)
 
 
 def test_that_a_topology_is_meant_is_told_once() -> None:
-    assert problems(whole({"packDomain": "rack"})) == [
-        f'1:{WHOLE}.topologyName: There is no ClusterTopologyBinding "grove-topology".'
-        " It is meant where no topology is named. None is given; add it, or name none."
+    assert reported(whole({"packDomain": "rack"})) == [
+        finding(
+            grove.NO_BINDING_MEANT,
+            f"1:{WHOLE}.topologyName",
+            name="grove-topology",
+            remedy=OneOf("grove-topology", ()),
+        )
     ]
 
 
@@ -132,37 +151,39 @@ RACK = pack(required="rack")
         pytest.param(
             whole(RACK),
             whole(pack(required="zone")),
-            [f'{WHOLE}.pack.required: The required domain cannot change from "rack" to "zone". {AGAIN}'],
+            [constraint_changed(f"{WHOLE}.pack.required", "required domain", '"rack"', '"zone"', KIND)],
             id="the domain of the whole",
         ),
         pytest.param(
             whole(RACK),
             whole(pack("other", required="rack")),
-            [f'{WHOLE}.topologyName: The topology cannot change from "grove-topology" to "other". {AGAIN}'],
+            [constraint_changed(f"{WHOLE}.topologyName", "topology", '"grove-topology"', '"other"', KIND)],
             id="the topology",
         ),
         pytest.param(
             whole(RACK),
             graph([service("A")], version="v1beta1"),
-            [f"{WHOLE}: A constraint cannot be removed from what exists. {AGAIN}"],
+            [finding(grove.CONSTRAINT_ADDED_OR_REMOVED, WHOLE, done="removed from", kind=KIND)],
             id="removed",
         ),
         pytest.param(
             graph([service("A")], version="v1beta1"),
             of_a(RACK),
-            [f"{OF_A}: A constraint cannot be added to what exists. {AGAIN}"],
+            [finding(grove.CONSTRAINT_ADDED_OR_REMOVED, OF_A, done="added to", kind=KIND)],
             id="added to a component",
         ),
         pytest.param(
             of_workers(pack(preferred="rack")),
             of_workers(pack(preferred="host")),
             [
-                f'{OF_WORKERS}.pack.preferred: The preferred domain cannot change from "rack" to "host". {AGAIN}'
+                constraint_changed(
+                    f"{OF_WORKERS}.pack.preferred", "preferred domain", '"rack"', '"host"', KIND
+                )
             ],
             id="what the workers prefer",
         ),
         pytest.param(whole({"packDomain": "rack"}), whole(RACK), [], id="another spelling of the same"),
     ],
 )
-def test_an_override_stays(old: str, new: str, want: list[str]) -> None:
-    assert changes("DynamoGraphDeployment", old, new) == want
+def test_an_override_stays(old: str, new: str, want: list[Finding]) -> None:
+    assert forbidden_changes(KIND, old, new) == want

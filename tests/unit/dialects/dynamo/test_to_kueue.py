@@ -9,6 +9,9 @@ import pytest
 
 from closeknit import Placed, solve
 from closeknit.dialects import Source, Translation, translate
+from closeknit.hub.sentences import dynamo
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.problems import Finding, finding, findings
 from tests.unit.dialects.dynamo.graphs import graph, service
 from tests.unit.dialects.kit import reading
 
@@ -88,34 +91,44 @@ OVERRIDE = {
     [
         pytest.param(
             graph([service("A"), service("B")], "zone"),
-            'spec.topologyConstraint.packDomain: Kueue places each component in one "zone", but cannot be told that'
-            " all 2 share it. Constrain each by itself, or translate it to kai.",
+            finding(
+                dynamo.COMPONENTS_TOGETHER,
+                "2:spec.topologyConstraint.packDomain",
+                components=2,
+                domain="zone",
+            ),
             id="components that share a domain",
         ),
         pytest.param(
             graph([service("Frontend"), service("Worker", 3, nodes=4, minAvailable=2)]),
-            'spec.services[1].minAvailable: 2 of the 3 replicas of "Worker" will do, each on 4 nodes; Kueue can say'
-            " that of replicas with a domain only. Constrain it, write minAvailable: 3, or translate it to kai.",
+            finding(
+                dynamo.REPLICAS_WITHOUT_DOMAIN,
+                "2:spec.services[1].minAvailable",
+                component="Worker",
+                least=2,
+                nodes=4,
+                replicas=3,
+            ),
             id="replicas on several nodes that may be missing, without a domain",
         ),
         pytest.param(
             graph([service("A", providerOverride=OVERRIDE)]),
-            "spec.services[0].providerOverride.value: This is for another scheduler, and Kueue is not told of it."
-            " Use constraints in plain words.",
+            finding(dynamo.OVERRIDE_FOR_OTHERS, "2:spec.services[0].providerOverride.value"),
             id="constraints in Grove's words",
         ),
         pytest.param(
             graph([service("A")], metadata={"labels": {"kueue.x-k8s.io/queue-name": "Team_A"}}),
-            'metadata.labels["kueue.x-k8s.io/queue-name"]: "Team_A" is not the name of a queue.'
-            " Write lower-case letters, digits and dashes.",
+            finding(
+                dynamo.NOT_A_QUEUE_NAME, '2:metadata.labels["kueue.x-k8s.io/queue-name"]', queue="Team_A"
+            ),
             id="a queue that cannot be",
         ),
     ],
 )
-def test_where_kueue_has_no_words_nothing_weaker_is_written(text: str, want: str) -> None:
+def test_where_kueue_has_no_words_nothing_weaker_is_written(text: str, want: Finding) -> None:
     found = kueue(text)
 
-    assert [str(problem) for problem in found.problems] == [f"f:2:{want}"]
+    assert findings(found.problems) == [want]
     assert found.objects == ()
 
 
@@ -188,7 +201,9 @@ def test_what_is_made_for_kueue_is_understood_there() -> None:
     found = reading(*(json.dumps(each) for each in kueue(SAYABLE).objects))
 
     assert [str(problem) for problem in found.problems] == []
-    assert [(each.dialect, each.object.name, each.request is not None) for each in found.workloads] == [
+    assert [
+        (each.dialect, each.object.name, isinstance(each, PlaceableWorkload)) for each in found.workloads
+    ] == [
         ("kueue", "graph-a", True),
         ("kueue", "graph-b", True),
     ]
@@ -225,7 +240,7 @@ def test_as_many_pods_will_do_for_kueue_as_for_grove() -> None:
     for documents in ([SETTINGS, text], [json.dumps(each) for each in kueue(text).objects]):
         found = reading(json.dumps(node), *documents)
         (workload,) = found.workloads
-        assert workload.request is not None
+        assert isinstance(workload, PlaceableWorkload)
         outcome = solve(found.cluster, workload.request)
 
         assert isinstance(outcome, Placed)

@@ -9,10 +9,13 @@ import pytest
 
 from closeknit.dialects import Source, translate
 from closeknit.dialects.dynamo.to_pod_clique_set import checksum, set_name, to_pod_clique_set
+from closeknit.hub.problems import OneOf
 from closeknit.hub.request import Group
+from closeknit.hub.sentences import grove
+from tests.kit.problems import Finding, finding, findings
 from tests.unit.dialects.dynamo.graphs import deployment, graph, service
 from tests.unit.dialects.grove.sets import LEVELS, clique, pod_clique_set, topology
-from tests.unit.dialects.kit import problems, reading, request
+from tests.unit.dialects.kit import reading, reported, request
 
 GPU = {"limits": {"gpu": "4"}}
 
@@ -227,9 +230,14 @@ def test_a_mapping_of_domains_to_labels_takes_the_place_of_a_topology() -> None:
     levels = {member.name: member.required for member, _ in found.root.walk() if isinstance(member, Group)}
 
     assert levels == {"default/graph": None, "graph-0": "example.com/zone", "graph-0-a": "example.com/rack"}
-    assert problems(settings, graph([service("A")], "host")) == [
-        '2:spec.topologyConstraint.packDomain: Topology "dynamo-domains" has no domain "host".'
-        ' Allowed: "rack", "zone".'
+    assert reported(settings, graph([service("A")], "host")) == [
+        finding(
+            grove.UNKNOWN_DOMAIN,
+            "2:spec.topologyConstraint.packDomain",
+            domain="host",
+            remedy=OneOf("host", ("zone", "rack")),
+            topology="dynamo-domains",
+        )
     ]
 
 
@@ -255,10 +263,11 @@ def owned(kind: str, name: str) -> dict[str, Any]:
     return {"ownerReferences": [owner]}
 
 
-NOTE = (
-    'metadata.name: DynamoGraphDeployment "graph" has this name as well, so the set is taken for the one that is'
-    " made of it, though neither an owner reference nor the label nvidia.com/dynamo-graph-deployment-name says"
-    " so. If it is your own, rename one of the two."
+NOTE = finding(
+    grove.TAKEN_FOR_DEPLOYMENTS,
+    "metadata.name",
+    label="nvidia.com/dynamo-graph-deployment-name",
+    name="graph",
 )
 
 
@@ -275,11 +284,11 @@ NOTE = (
     ],
 )
 def test_a_set_is_not_taken_for_that_of_a_deployment_in_silence(
-    metadata: dict[str, Any], want: list[str]
+    metadata: dict[str, Any], want: list[Finding]
 ) -> None:
     own = pod_clique_set(clique("a"), name="graph", metadata=metadata)
     (only,) = reading(graph([service("Worker", 2)]), own).workloads
 
     assert only.object.kind == "PodCliqueSet"
-    assert [str(note) for note in only.notes] == want
+    assert findings(only.notes) == want
     assert reading(own).workloads[0].notes == ()

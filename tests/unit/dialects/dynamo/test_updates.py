@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from closeknit.hub.sentences import dynamo
+from tests.kit.problems import Finding, finding
 from tests.unit.dialects.dynamo.graphs import graph, service
-from tests.unit.dialects.kit import changes
+from tests.unit.dialects.grove.expected import field_changed
+from tests.unit.dialects.kit import forbidden_changes
 
-AGAIN = "Delete the DynamoGraphDeployment and create it anew."
-ADDED = f"A topology constraint cannot be added to what exists. {AGAIN}"
-REMOVED = f"A topology constraint cannot be removed from what exists. {AGAIN}"
+KIND = "DynamoGraphDeployment"
+ADDED, REMOVED = "added to", "removed from"
 
 
 def beta(domain: str, topology: str = "t", *components: dict[str, Any]) -> str:
@@ -37,34 +39,42 @@ def beta(domain: str, topology: str = "t", *components: dict[str, Any]) -> str:
         pytest.param(
             graph([service("A")]),
             graph([service("A")], "zone"),
-            [f"spec.topologyConstraint: {ADDED}"],
+            [finding(dynamo.TOPOLOGY_CONSTRAINT_ADDED_OR_REMOVED, "spec.topologyConstraint", done=ADDED)],
             id="no constraint is added",
         ),
         pytest.param(
             graph([service("A")], "zone"),
             graph([service("A")]),
-            [f"spec.topologyConstraint: {REMOVED}"],
+            [finding(dynamo.TOPOLOGY_CONSTRAINT_ADDED_OR_REMOVED, "spec.topologyConstraint", done=REMOVED)],
             id="no constraint is removed",
         ),
         pytest.param(
             graph([service("A")], "zone"),
             graph([service("A")], "rack"),
-            [f'spec.topologyConstraint.packDomain: This cannot change from "zone" to "rack". {AGAIN}'],
+            [field_changed("spec.topologyConstraint.packDomain", '"zone"', '"rack"', KIND)],
             id="the domain of the deployment stays",
         ),
         pytest.param(
             beta("zone"),
             beta("zone", "u"),
-            [f'spec.topologyConstraint.clusterTopologyName: This cannot change from "t" to "u". {AGAIN}'],
+            [field_changed("spec.topologyConstraint.clusterTopologyName", '"t"', '"u"', KIND)],
             id="the topology stays",
         ),
         pytest.param(
             graph([service("A"), service("B", domain="rack"), service("C", domain="rack")]),
             graph([service("A", domain="rack"), service("B"), service("C", domain="host")]),
             [
-                f"spec.services[0].topologyConstraint: {ADDED}",
-                f"spec.services[1].topologyConstraint: {REMOVED}",
-                f'spec.services[2].topologyConstraint.packDomain: This cannot change from "rack" to "host". {AGAIN}',
+                finding(
+                    dynamo.TOPOLOGY_CONSTRAINT_ADDED_OR_REMOVED,
+                    "spec.services[0].topologyConstraint",
+                    done=ADDED,
+                ),
+                finding(
+                    dynamo.TOPOLOGY_CONSTRAINT_ADDED_OR_REMOVED,
+                    "spec.services[1].topologyConstraint",
+                    done=REMOVED,
+                ),
+                field_changed("spec.services[2].topologyConstraint.packDomain", '"rack"', '"host"', KIND),
             ],
             id="no constraint of a service is added, removed or changed",
         ),
@@ -72,16 +82,16 @@ def beta(domain: str, topology: str = "t", *components: dict[str, Any]) -> str:
             graph([service("A"), service("B", nodes=2)]),
             graph([service("A", nodes=2), service("C")]),
             [
-                f"spec.services[0].multinode: A component cannot change between one node and several. {AGAIN}",
-                f'spec.services[1]: "C" was not part of the deployment. {AGAIN}',
-                f'spec.services: "B" is part of the deployment and cannot be removed. {AGAIN}',
+                finding(dynamo.NODES_CHANGED, "spec.services[0].multinode"),
+                finding(dynamo.COMPONENT_ADDED, "spec.services[1]", name="C"),
+                finding(dynamo.COMPONENT_REMOVED, "spec.services", name="B"),
             ],
             id="what the deployment is made of stays",
         ),
     ],
 )
-def test_what_may_change(old: str, new: str, want: list[str]) -> None:
-    assert changes("DynamoGraphDeployment", old, new) == want
+def test_what_may_change(old: str, new: str, want: list[Finding]) -> None:
+    assert forbidden_changes(KIND, old, new) == want
 
 
 def named(topology: str) -> str:
@@ -94,11 +104,10 @@ def test_versions_are_compared_by_what_they_mean() -> None:
     """The words of the proposal leave out the only topology that there was."""
     old = graph({"A": service()}, "zone")
 
-    assert changes("DynamoGraphDeployment", old, named("grove-topology")) == []
-    assert changes("DynamoGraphDeployment", old, named("other")) == [
-        "spec.topologyConstraint.clusterTopologyName: This cannot change from"
-        f' "grove-topology" to "other". {AGAIN}'
+    assert forbidden_changes(KIND, old, named("grove-topology")) == []
+    assert forbidden_changes(KIND, old, named("other")) == [
+        field_changed("spec.topologyConstraint.clusterTopologyName", '"grove-topology"', '"other"', KIND)
     ]
-    assert changes("DynamoGraphDeployment", named("grove-topology"), graph({"A": service()})) == [
-        f"spec.topologyConstraint: {REMOVED}"
+    assert forbidden_changes(KIND, named("grove-topology"), graph({"A": service()})) == [
+        finding(dynamo.TOPOLOGY_CONSTRAINT_ADDED_OR_REMOVED, "spec.topologyConstraint", done=REMOVED)
     ]

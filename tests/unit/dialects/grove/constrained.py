@@ -1,4 +1,4 @@
-"""Constraints of PodCliqueSets as their authors write them, and what is said of them."""
+"""Constraints of PodCliqueSets as their authors write them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from tests.unit.dialects.grove.sets import (
 )
 
 T = "2:spec.template"
-UNKNOWN = 'Topology "grove-topology" has no domain "hst". Did you mean "host"? Allowed: "block", "host", "rack", "zone".'
 TREE = Topology("grove-topology", tuple(Level(key, domain) for domain, key in LEVELS.items()))
 WITHOUT_RACK = {domain: key for domain, key in LEVELS.items() if domain != "rack"}
 RUNNING: dict[str, Any] = {"metadata": {"uid": "1"}}
@@ -21,13 +20,6 @@ RUNNING: dict[str, Any] = {"metadata": {"uid": "1"}}
 def packed(topology_name: str | None = "grove-topology", **pack: str) -> dict[str, Any]:
     given: dict[str, Any] = {"pack": pack}
     return {"topologyConstraint": {**given, "topologyName": topology_name} if topology_name else given}
-
-
-def coarser(domain: str, bound: str, path: str) -> str:
-    return (
-        f'"{domain}" is coarser than "{bound}", which spec.template.{path} names.'
-        f' Name "{bound}" or a finer domain, or leave it out.'
-    )
 
 
 def gangs(*texts: str) -> dict[str, dict[str, Any]]:

@@ -14,10 +14,12 @@ from closeknit.hub.nodes import Effect, NodeFilter, Operator, Preference, Requir
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.request import Group, HostPort, Member, PodSet, Request
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import grove
 from closeknit.hub.topology import Level, Topology
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload
 from closeknit.testing.random_requests import random_instance
-from tests.unit.dialects.kit import problems
+from tests.kit.problems import Finding, finding, findings
+from tests.unit.dialects.kit import reported
 from tests.unit.dialects.kit import request as only_request
 
 TREE = Topology(
@@ -27,7 +29,7 @@ TREE = Topology(
 
 def written(root: Group, topology: Topology | None = TREE) -> list[dict[str, Any]]:
     request = Request("ns/w", root, topology.name if topology else None)
-    workload = Workload(ObjectName("v1", "Any", "ns", "w"), "any", request)
+    workload = PlaceableWorkload(ObjectName("v1", "Any", "ns", "w"), "any", request)
     return list(express(workload, {topology.name: topology} if topology else {}))
 
 
@@ -88,12 +90,12 @@ def test_groups_that_say_nothing_disappear_and_a_chain_becomes_one() -> None:
     [
         pytest.param(
             Group("ns/w", (pods("a"), pods("b")), minimum=1),
-            '"ns/w": 1 of its 2 members are needed; Grove needs all of them.',
+            finding(grove.SOME_NEEDED, least=1, member="ns/w", members=2),
             id="some of several",
         ),
         pytest.param(
             Group("ns/w", (pods("a", 2, 0),)),
-            '"a": None of its pods must run, and a clique of Grove needs at least one.',
+            finding(grove.NONE_NEEDED, member="a"),
             id="pods of which none is needed",
         ),
         pytest.param(
@@ -106,21 +108,21 @@ def test_groups_that_say_nothing_disappear_and_a_chain_becomes_one() -> None:
                     ),
                 ),
             ),
-            '"h": Grove knows sets, scaling groups and cliques, and this group lies deeper.',
+            finding(grove.GROUP_TOO_DEEP, member="h"),
             id="groups within scaling groups",
         ),
         pytest.param(
             Group("ns/w", ()),
-            '"ns/w": A PodCliqueSet needs at least one clique, and there are no pods.',
+            finding(grove.NOTHING_TO_RUN, member="ns/w"),
             id="nothing",
         ),
     ],
 )
-def test_what_cannot_be_said_is_told(root: Group, want: str) -> None:
+def test_what_cannot_be_said_is_told(root: Group, want: Finding) -> None:
     with pytest.raises(InvalidError) as caught:
         written(root)
 
-    assert [problem.message for problem in caught.value.problems] == [want]
+    assert findings(caught.value.problems) == [want]
 
 
 def test_wishes_about_nodes_survive() -> None:
@@ -160,13 +162,13 @@ def test_random_requests_are_said_and_understood_or_refused() -> None:
     for seed in range(300):
         cluster, request = random_instance(random.Random(seed))
         topologies = {topology.name: topology for topology in cluster.topologies}
-        workload = Workload(ObjectName("v1", "Any", "ns", "w"), "any", request)
+        workload = PlaceableWorkload(ObjectName("v1", "Any", "ns", "w"), "any", request)
         try:
             objects = list(express(workload, topologies))
         except InvalidError:
             continue
         said += 1
-        assert problems(*(json.dumps(each) for each in objects)) == []
+        assert reported(*(json.dumps(each) for each in objects)) == []
         found = again(objects)
         assert meaning(found.root) == meaning(request.root)
         # Pods that run already are no part of what is written, so the two then ask for different things.

@@ -1,4 +1,4 @@
-"""Every rule for a PodGang that stands by itself, with the exact path and sentence that its author reads."""
+"""Every rule for a PodGang that stands by itself, and the field that its author would change."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ import json
 
 import pytest
 
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import core, grove, hub
+from closeknit.hub.workload import InvalidWorkload
+from tests.kit.problems import Finding, finding, findings
+from tests.unit.dialects.grove.expected import coarser, field, name_taken, of_object, wrong_type
 from tests.unit.dialects.grove.sets import (
     BLOCK,
+    LEVELS,
     RACK,
     ZONE,
     clique,
@@ -20,23 +26,23 @@ from tests.unit.dialects.grove.sets import (
     topology,
     translated,
 )
-from tests.unit.dialects.kit import TOPOLOGY, problems, reading, request
+from tests.unit.dialects.kit import TOPOLOGY, reading, reported, request
 
 G = "2:spec.podgroups"
 C = "2:spec.topologyConstraintGroupConfigs"
+ABOVE = "spec.topologyConstraint.packConstraint.required"
 
 
 def test_an_annotation_that_is_no_amount_is_told() -> None:
     asked = {"annotations": {"closeknit.dev/pod-resources": "8"}}
 
-    assert problems(gang(members("a", 2), metadata=asked)) == [
-        '1:metadata.annotations["closeknit.dev/pod-resources"]: "8" is not a JSON object. Write quantities by'
-        ' resource, such as {"nvidia.com/gpu": "8"}.'
+    assert reported(gang(members("a", 2), metadata=asked)) == [
+        finding(core.NOT_JSON, '1:metadata.annotations["closeknit.dev/pod-resources"]', value="8")
     ]
 
 
 def test_a_gang_without_constraints_needs_no_topology() -> None:
-    assert problems(gang(members("a"), named="nowhere")) == []
+    assert reported(gang(members("a"), named="nowhere")) == []
 
 
 def test_a_preference_coarser_than_the_requirement_says_nothing() -> None:
@@ -44,24 +50,16 @@ def test_a_preference_coarser_than_the_requirement_says_nothing() -> None:
     assert request(topology(), gang(members("a"), **packed(RACK, ZONE))).root.preferred is None
 
 
-def coarser(label: str, bound: str, path: str) -> str:
-    return (
-        f'"{label}" is coarser than "{bound}", which spec.{path} names.'
-        f' Name "{bound}" or a finer level, or leave it out.'
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "want"),
     [
-        pytest.param(gang(), [f"{G}: There are no pod groups. Describe at least one."], id="it has pods"),
+        pytest.param(gang(), [finding(grove.NO_POD_GROUPS, G)], id="it has pods"),
         pytest.param(
             gang(members("a"), members("A"), members("a", 0)),
             [
-                f'{G}[1].name: "A" is not a valid name. Allowed are at most 63 lower-case letters, digits and dashes,'
-                " with a letter or digit at both ends.",
-                f'{G}[2].name: "a" is already the name of spec.podgroups[0]. Give each its own.',
-                f"{G}[2].minReplicas: 0 pods are no group. Write one or more.",
+                finding(grove.NOT_A_DNS_LABEL, f"{G}[1].name", name="A"),
+                name_taken(f"{G}[2].name", "a", "spec.podgroups[0]"),
+                finding(grove.POD_GROUP_WITHOUT_PODS, f"{G}[2].minReplicas", least=0),
             ],
             id="pod groups have names of their own and at least one pod",
         ),
@@ -72,34 +70,62 @@ def coarser(label: str, bound: str, path: str) -> str:
                 members("c", 1) | {"podReferences": [{"namespace": "ns", "name": "p"}]},
             ),
             [
-                f'{G}[0].podReferences[1].name: "x" is referenced by spec.podgroups[0].podReferences[0] already.'
-                " Refer to each pod once.",
-                f"{G}[0].podReferences: 3 pods must run at once, and 2 are referenced."
-                " Refer to 1 more, or to none to have them assumed.",
-                f'{G}[1].podReferences[0].name: "x" is referenced by spec.podgroups[0].podReferences[0] already.'
-                " Refer to each pod once.",
-                f'{G}[2].podReferences[0].namespace: "ns" is not the gang\'s own namespace, "default".'
-                " A gang has pods of its own namespace only.",
+                finding(
+                    grove.REFERENCED_TWICE,
+                    f"{G}[0].podReferences[1].name",
+                    first=field("spec.podgroups[0].podReferences[0]"),
+                    name="x",
+                ),
+                finding(grove.TOO_FEW_REFERENCES, f"{G}[0].podReferences", least=3, missing=1, referenced=2),
+                finding(
+                    grove.REFERENCED_TWICE,
+                    f"{G}[1].podReferences[0].name",
+                    first=field("spec.podgroups[0].podReferences[0]"),
+                    name="x",
+                ),
+                finding(
+                    grove.FOREIGN_NAMESPACE,
+                    f"{G}[2].podReferences[0].namespace",
+                    namespace="ns",
+                    own="default",
+                ),
             ],
             id="references are to enough pods, each once, of the same namespace",
         ),
         pytest.param(
             gang(members("a"), members("b"), configs=[config("a", "a", "x"), config("c", "a", "b", "b")]),
             [
-                f'{C}[0].name: "a" is already the name of spec.podgroups[0]. Give each its own.',
-                f'{C}[0].podGroupNames[1]: There is no pod group "x". Allowed: "a", "b".',
-                f'{C}[1].podGroupNames[0]: "a" is listed by spec.topologyConstraintGroupConfigs[0].podGroupNames[0]'
-                " already. A pod group lies in one group at most.",
-                f'{C}[1].podGroupNames[2]: "b" is listed by spec.topologyConstraintGroupConfigs[1].podGroupNames[1]'
-                " already. A pod group lies in one group at most.",
+                name_taken(f"{C}[0].name", "a", "spec.podgroups[0]"),
+                finding(
+                    core.NOT_FOUND,
+                    f"{C}[0].podGroupNames[1]",
+                    kind="pod group",
+                    name="x",
+                    remedy=OneOf("x", ("a", "b")),
+                ),
+                finding(
+                    grove.POD_GROUP_LISTED_TWICE,
+                    f"{C}[1].podGroupNames[0]",
+                    first=field("spec.topologyConstraintGroupConfigs[0].podGroupNames[0]"),
+                    name="a",
+                ),
+                finding(
+                    grove.POD_GROUP_LISTED_TWICE,
+                    f"{C}[1].podGroupNames[2]",
+                    first=field("spec.topologyConstraintGroupConfigs[1].podGroupNames[1]"),
+                    name="b",
+                ),
             ],
             id="configurations list pod groups that exist, each once",
         ),
         pytest.param(
             gang(members("a"), named="", **packed(RACK)),
             [
-                '2:metadata.annotations["grove.io/topology-name"]: The topology whose levels are meant is missing.'
-                ' Allowed: "grove-topology".'
+                finding(
+                    core.TOPOLOGY_MISSING,
+                    '2:metadata.annotations["grove.io/topology-name"]',
+                    allowed=OneOf("", ("grove-topology",)),
+                )
             ],
             id="a constraint needs a topology",
         ),
@@ -110,18 +136,32 @@ def coarser(label: str, bound: str, path: str) -> str:
                 **packed(RACK),
             ),
             [
-                '2:metadata.annotations["kai.scheduler/topology"]: There is no topology "grove-topolgy".'
-                ' Did you mean "grove-topology"? Allowed: "grove-topology".'
+                finding(
+                    core.NOT_FOUND,
+                    '2:metadata.annotations["kai.scheduler/topology"]',
+                    kind="topology",
+                    name="grove-topolgy",
+                    remedy=OneOf("grove-topolgy", ("grove-topology",)),
+                )
             ],
             id="the topology exists, by either annotation",
         ),
         pytest.param(
             gang(members("a", **packed("rack")), **packed(preferred="topology/rak")),
             [
-                '2:spec.topologyConstraint.packConstraint.preferred: Topology "grove-topology" has no level "topology/rak".'
-                ' Did you mean "topology/rack"? Allowed: "kubernetes.io/hostname", "topology/block", "topology/rack", "topology/zone".',
-                f'{G}[0].topologyConstraint.packConstraint.required: "rack" is a domain, and a PodGang speaks of node labels.'
-                ' Write "topology/rack".',
+                finding(
+                    hub.UNKNOWN_LEVEL,
+                    "2:spec.topologyConstraint.packConstraint.preferred",
+                    level="topology/rak",
+                    remedy=OneOf("topology/rak", tuple(LEVELS.values())),
+                    topology="grove-topology",
+                ),
+                finding(
+                    grove.DOMAIN_FOR_LABEL,
+                    f"{G}[0].topologyConstraint.packConstraint.required",
+                    label="topology/rack",
+                    word="rack",
+                ),
             ],
             id="levels are node labels of the topology",
         ),
@@ -133,61 +173,88 @@ def coarser(label: str, bound: str, path: str) -> str:
                 **packed(RACK, RACK),
             ),
             [
-                f"{C}[0].topologyConstraint.packConstraint.required:"
-                f" {coarser(BLOCK, RACK, 'topologyConstraint.packConstraint.required')}",
-                f"{G}[0].topologyConstraint.packConstraint.required:"
-                f" {coarser(ZONE, RACK, 'topologyConstraint.packConstraint.required')}",
+                coarser(f"{C}[0].topologyConstraint.packConstraint.required", BLOCK, RACK, ABOVE, "level"),
+                coarser(f"{G}[0].topologyConstraint.packConstraint.required", ZONE, RACK, ABOVE, "level"),
             ],
             id="no requirement is coarser than the one around it, while a preference may be",
         ),
         pytest.param(
             gang(members("a"), priorityClassName="inferance"),
             [
-                '2:spec.priorityClassName: There is no PriorityClass "inferance". Did you mean "inference"? Allowed:'
-                ' "build", "build-preemptible", "inference", "system-cluster-critical", "system-node-critical", "train".'
+                finding(
+                    core.NOT_FOUND,
+                    "2:spec.priorityClassName",
+                    kind="PriorityClass",
+                    name="inferance",
+                    remedy=OneOf(
+                        "inferance",
+                        (
+                            "build",
+                            "build-preemptible",
+                            "inference",
+                            "system-cluster-critical",
+                            "system-node-critical",
+                            "train",
+                        ),
+                    ),
+                )
             ],
             id="the priority class exists, those of KAI included",
         ),
         pytest.param(
             gang(members("a", 150_001)),
-            [f"{G}: These would be 150001 pods in all. At most 150000 are placed for one PodGang."],
+            [finding(grove.TOO_MANY_PODS, G, kind="PodGang", most=150000, pods=150001)],
             id="a gang has no more pods than a cluster",
         ),
     ],
 )
-def test_what_is_refused(text: str, want: list[str]) -> None:
-    assert problems(topology(), text) == want
+def test_what_is_refused(text: str, want: list[Finding]) -> None:
+    assert reported(topology(), text) == want
     (workload,) = reading(topology(), text).workloads
-    assert workload.request is None
-    assert [str(problem) for problem in workload.problems] == [line.removeprefix("2:") for line in want]
+    assert isinstance(workload, InvalidWorkload)
+    assert findings(workload.problems) == of_object(want)
 
 
 def test_a_topology_with_problems_of_its_own_is_told_as_such() -> None:
-    found = problems(topology([]), gang(members("a"), **packed(RACK)))
+    _, *of_gang = reported(topology([]), gang(members("a"), **packed(RACK)))
 
-    assert found[1:] == [
-        '2:metadata.annotations["grove.io/topology-name"]: Topology "grove-topology" has problems of its own.'
-        " Correct them first."
+    assert of_gang == [
+        finding(
+            core.HAS_PROBLEMS,
+            '2:metadata.annotations["grove.io/topology-name"]',
+            kind="Topology",
+            name="grove-topology",
+        )
     ]
 
 
 def test_a_pod_of_a_gang_that_belongs_to_no_pod_group_is_told() -> None:
     texts = [made_pod("x", "gang", "worker"), made_pod("y", "gang")]
 
-    assert problems(gang(members("workers")), *texts) == [
-        '2:metadata.labels["grove.io/podclique"]: PodGang "gang" has no pod group "worker".'
-        ' Did you mean "workers"? Allowed: "workers".',
-        '3:metadata.labels["grove.io/podclique"]: PodGang "gang" does not refer to this pod,'
-        " so the pod must name its pod group.",
+    assert reported(gang(members("workers")), *texts) == [
+        finding(
+            grove.POD_OF_NO_GROUP,
+            '2:metadata.labels["grove.io/podclique"]',
+            gang="gang",
+            name="worker",
+            remedy=OneOf("worker", ("workers",)),
+        ),
+        finding(grove.POD_GROUP_UNNAMED, '3:metadata.labels["grove.io/podclique"]', gang="gang"),
     ]
 
 
 def test_pods_that_wait_for_what_nobody_will_make_are_told_once() -> None:
     pods = [json.dumps(pod) for pod in translated("pods", pod_clique_set(clique("a", 2)))]
 
-    assert problems(*pods) == [
-        '1:metadata.annotations.pod-group-name: 2 pods name "pcs-0", but there is no such PodGroup or PodGang in'
-        ' namespace "default", and no PodCliqueSet "pcs" to make it of. Add one of them.'
+    assert reported(*pods) == [
+        finding(
+            grove.STRAY_PODS,
+            "1:metadata.annotations.pod-group-name",
+            name="pcs-0",
+            namespace="default",
+            pods="2 pods name",
+            set="pcs",
+        )
     ]
 
 
@@ -195,17 +262,17 @@ def test_pods_that_wait_for_what_nobody_will_make_are_told_once() -> None:
 def test_pods_that_are_finished_wait_for_nothing(phase: str) -> None:
     (pod,) = translated("pods", pod_clique_set(clique("a")))
 
-    assert problems(json.dumps({**pod, "status": {"phase": phase}})) == []
+    assert reported(json.dumps({**pod, "status": {"phase": phase}})) == []
 
 
 def test_a_configuration_without_pod_groups_says_nothing_whatever_it_asks_for() -> None:
     assert (
-        problems(topology(), gang(members("a", **packed(RACK)), configs=[config("c", **packed("x"))])) == []
+        reported(topology(), gang(members("a", **packed(RACK)), configs=[config("c", **packed("x"))])) == []
     )
 
 
 def test_names_that_only_a_whole_cluster_resolves_are_passed_over_where_all_is_lenient() -> None:
-    assert problems(gang(members("a"), priorityClassName="theirs"), lenient=True) == []
+    assert reported(gang(members("a"), priorityClassName="theirs"), lenient=True) == []
 
 
 def test_a_gang_may_speak_of_a_topology_that_only_kai_knows() -> None:
@@ -217,16 +284,22 @@ def test_a_gang_may_speak_of_a_topology_that_only_kai_knows() -> None:
 def test_a_gang_that_cannot_be_read_is_a_workload_without_a_request() -> None:
     found = reading(gang({"name": "a", "minReplicas": "two"}))
 
-    assert [(workload.object.name, workload.request) for workload in found.workloads] == [("gang", None)]
-    assert [str(problem) for problem in found.workloads[0].problems] == [
-        'spec.podgroups[0].minReplicas: Found "two", a string, where a whole number is expected.'
+    (workload,) = found.workloads
+    assert isinstance(workload, InvalidWorkload)
+    assert workload.object.name == "gang"
+    assert findings(workload.problems) == [
+        wrong_type("spec.podgroups[0].minReplicas", '"two", a string,', "a whole number")
     ]
 
 
 def test_a_group_that_the_annotation_names_must_be_there() -> None:
     asked = {"annotations": {"closeknit.dev/pod-resources": '{"worker": {"cpu": 1}}'}}
 
-    assert problems(gang(members("workers"), metadata=asked)) == [
-        '1:metadata.annotations["closeknit.dev/pod-resources"].worker: No leaf that has pods is called'
-        ' "worker". Did you mean "workers"? Allowed: "workers".'
+    assert reported(gang(members("workers"), metadata=asked)) == [
+        finding(
+            core.UNKNOWN_LEAF,
+            '1:metadata.annotations["closeknit.dev/pod-resources"].worker',
+            leaf="worker",
+            remedy=OneOf("worker", ("workers",)),
+        )
     ]

@@ -11,6 +11,7 @@ from closeknit import solve
 from closeknit.dialects import Source, translate
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Group
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.grove.sets import (
     BLOCK,
     LEVELS,
@@ -112,7 +113,7 @@ def test_any_of_the_pods_that_differ_may_be_those_that_must_run() -> None:
     ]
     read = reading(gang(members("a", 2)), host("n", "r"), *texts)
     (workload,) = read.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
 
     assert isinstance(solve(read.cluster, workload.request), Placed)
 
@@ -121,7 +122,7 @@ def test_a_gang_is_placed_within_its_levels() -> None:
     hosts = [host("a1", "a"), host("b1", "b"), host("b2", "b")]
     found = reading(topology(), gang(members("w", 4), **packed(RACK)), *hosts)
     (workload,) = found.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     outcome = solve(found.cluster, workload.request)
 
     assert workload.object.kind == "PodGang"

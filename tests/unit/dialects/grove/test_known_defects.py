@@ -15,7 +15,11 @@ import pytest
 
 from closeknit import Cluster, Placed, Unplaceable, solve
 from closeknit.hub.drawing import parse
+from closeknit.hub.sentences import grove
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.problems import finding
 from tests.unit.dialects.grove.constrained import RUNNING, TREE, WITHOUT_RACK, gangs, packed, required
+from tests.unit.dialects.grove.expected import coarser, field, unknown_domain
 from tests.unit.dialects.grove.sets import (
     clique,
     group,
@@ -24,7 +28,7 @@ from tests.unit.dialects.grove.sets import (
     topology,
     translated,
 )
-from tests.unit.dialects.kit import changes, problems, reading
+from tests.unit.dialects.kit import forbidden_changes, reading, reported
 from tests.unit.dialects.kit import request as only_request
 
 
@@ -146,8 +150,8 @@ def test_369_two_topologies_serve_two_sets() -> None:
     ]
     first, second = reading(topology(kind="ClusterTopologyBinding"), other, *texts).workloads
 
-    assert first.request is not None
-    assert second.request is not None
+    assert isinstance(first, PlaceableWorkload)
+    assert isinstance(second, PlaceableWorkload)
     assert (first.request.topology, required(first.request)["pcs-0"]) == ("grove-topology", "topology/rack")
     assert (second.request.topology, required(second.request)["second-0"]) == ("other", "other/rack")
 
@@ -157,20 +161,28 @@ def test_the_order_of_levels_is_that_of_the_list_and_not_of_fixed_words(kind: st
     """Here a rack spans blocks, so a set in one rack may have cliques in one block, and not the reverse."""
     upside = topology({"rack": "topology/rack", "block": "topology/block"}, kind=kind)
 
-    assert problems(upside, pod_clique_set(clique("a", domain="block"), domain="rack")) == []
-    (found,) = problems(upside, pod_clique_set(clique("a", domain="rack"), domain="block"))
-    assert found.startswith(
-        '2:spec.template.cliques[0].topologyConstraint.packDomain: "rack" is coarser than "block"'
-    )
+    assert reported(upside, pod_clique_set(clique("a", domain="block"), domain="rack")) == []
+    assert reported(upside, pod_clique_set(clique("a", domain="rack"), domain="block")) == [
+        coarser(
+            "2:spec.template.cliques[0].topologyConstraint.packDomain",
+            "rack",
+            "block",
+            "spec.template.topologyConstraint.packDomain",
+        )
+    ]
 
 
 def test_304_a_child_that_is_too_broad_is_told_at_the_child() -> None:
     """Grove puts it on the parent, which may be right, and names no field."""
     text = pod_clique_set({**clique("a"), **packed(required="zone")}, **packed(required="rack"))
 
-    assert problems(topology(), text) == [
-        '2:spec.template.cliques[0].topologyConstraint.pack.required: "zone" is coarser than "rack", which'
-        ' spec.template.topologyConstraint.pack.required names. Name "rack" or a finer domain, or leave it out.'
+    assert reported(topology(), text) == [
+        coarser(
+            "2:spec.template.cliques[0].topologyConstraint.pack.required",
+            "zone",
+            "rack",
+            "spec.template.topologyConstraint.pack.required",
+        )
     ]
 
 
@@ -178,27 +190,41 @@ def test_304_unknown_domains_do_not_hide_what_is_too_broad() -> None:
     """Grove stops after the first kind of mistake."""
     text = pod_clique_set(clique("a", domain="row"), clique("b", domain="zone"), domain="rack")
 
-    assert [found.partition(": ")[0] for found in problems(topology(), text)] == [
-        "2:spec.template.cliques[0].topologyConstraint.packDomain",
-        "2:spec.template.cliques[1].topologyConstraint.packDomain",
+    assert reported(topology(), text) == [
+        unknown_domain("2:spec.template.cliques[0].topologyConstraint.packDomain", "row"),
+        coarser(
+            "2:spec.template.cliques[1].topologyConstraint.packDomain",
+            "zone",
+            "rack",
+            "spec.template.topologyConstraint.packDomain",
+        ),
     ]
 
 
 def test_a_binding_is_told_at_the_field_that_its_author_wrote() -> None:
     """Grove speaks of schedulerTopologyReferences, which no manifest has."""
     twice = [{"schedulerName": "kai-scheduler", "topologyReference": "t"}] * 2
-    (found,) = problems(topology(kind="ClusterTopologyBinding", schedulerTopologyBindings=twice))
 
-    assert found.startswith("1:spec.schedulerTopologyBindings[1].schedulerName: ")
+    assert reported(topology(kind="ClusterTopologyBinding", schedulerTopologyBindings=twice)) == [
+        finding(
+            grove.BOUND_TWICE,
+            "1:spec.schedulerTopologyBindings[1].schedulerName",
+            name="kai-scheduler",
+            first=field("spec.schedulerTopologyBindings[0]"),
+        )
+    ]
 
 
 @pytest.mark.parametrize("scheduler", ["volcano", "lpx-scheduler"])
 def test_637_a_scheduler_that_knows_no_topology_is_told_at_its_own_field(scheduler: str) -> None:
     text = pod_clique_set(clique("a", podSpec=pod_spec(schedulerName=scheduler)), domain="rack")
 
-    assert problems(topology(), text) == [
-        f'2:spec.template.cliques[0].spec.podSpec.schedulerName: "{scheduler}" knows nothing of topology constraints.'
-        " Use kai-scheduler, or leave the constraints out."
+    assert reported(topology(), text) == [
+        finding(
+            grove.SCHEDULER_WITHOUT_TOPOLOGY,
+            "2:spec.template.cliques[0].spec.podSpec.schedulerName",
+            name=scheduler,
+        )
     ]
 
 
@@ -214,7 +240,7 @@ def test_replicas_that_are_left_out_need_one_pod() -> None:
 def test_809_a_set_scales_from_nothing() -> None:
     nothing, one = (pod_clique_set(clique("a"), replicas=count, domain="rack") for count in (0, 1))
 
-    assert changes("PodCliqueSet", nothing, one) == []
+    assert forbidden_changes("PodCliqueSet", nothing, one) == []
     assert list(only_request(topology(), nothing).root.pod_sets()) == []
     assert len(list(only_request(topology(), one).root.pod_sets())) == 1
 
@@ -241,31 +267,34 @@ def test_a_group_configuration_and_a_scaled_gang_of_one_name_are_told_apart() ->
 
 
 @pytest.mark.parametrize(
-    ("text", "want"),
+    ("text", "where", "name", "first"),
     [
         pytest.param(
             pod_clique_set(clique("g-0-w"), clique("w"), groups=[group("g", "w")]),
-            '1:spec.template.cliques[0].name: This leads to the name "pcs-0-g-0-w", and so does'
-            " spec.template.cliques[1].name. Rename one of the two.",
+            "1:spec.template.cliques[0].name",
+            "pcs-0-g-0-w",
+            "spec.template.cliques[1].name",
             id="a clique and one of a scaling group",
         ),
         pytest.param(
             pod_clique_set(clique("0-w"), clique("w"), groups=[group("a", "0-w"), group("a-0", "w")]),
-            '1:spec.template.cliques[1].name: This leads to the name "pcs-0-a-0-0-w", and so does'
-            " spec.template.cliques[0].name. Rename one of the two.",
+            "1:spec.template.cliques[1].name",
+            "pcs-0-a-0-0-w",
+            "spec.template.cliques[0].name",
             id="cliques of two scaling groups",
         ),
         pytest.param(
             pod_clique_set(clique("g-1"), clique("w"), groups=[group("g", "w", replicas=3)]),
-            '1:spec.template.cliques[0].name: This leads to the name "pcs-0-g-1", and so does'
-            " spec.template.podCliqueScalingGroups[0].name. Rename one of the two.",
+            "1:spec.template.cliques[0].name",
+            "pcs-0-g-1",
+            "spec.template.podCliqueScalingGroups[0].name",
             id="a clique and a replica of a scaling group",
         ),
     ],
 )
-def test_names_that_would_be_given_twice_are_refused(text: str, want: str) -> None:
+def test_names_that_would_be_given_twice_are_refused(text: str, where: str, name: str, first: str) -> None:
     """Grove joins names by dashes and looks for none in them."""
-    assert problems(text) == [want]
+    assert reported(text) == [finding(grove.NAME_CONFLICT, where, name=name, first=field(first))]
 
 
 def test_a_clique_whose_name_ends_like_another_keeps_its_own_pods() -> None:

@@ -8,7 +8,9 @@ from closeknit.dialects.family import Object
 from closeknit.dialects.grove.legacy_spelling import in_legacy_spelling
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Group
+from closeknit.hub.sentences import grove
 from closeknit.hub.topology import Level, Topology
+from tests.kit.problems import finding, findings
 from tests.unit.dialects.grove.test_express import again, pods, written
 
 
@@ -43,11 +45,15 @@ def test_what_could_not_be_said_before_is_told() -> None:
     other = Topology("other", tuple(Level(f"l{i}", f"d{i}") for i in range(8)))
     objects = [*written(wish), *written(Group("ns/w", (Group("a", (pods("a/1"),), "l0"),)), other)]
 
-    found: list[Problem] = []
-    in_legacy_spelling(objects, found)
+    problems: list[Problem] = []
+    in_legacy_spelling(objects, problems)
 
-    assert [str(problem) for problem in found] == [
-        'ClusterTopologyBinding other: There was one topology before, and here is "tree" already.',
-        "ClusterTopologyBinding other: There are 8 levels, and before there could be 7.",
-        'PodCliqueSet w: spec.template.topologyConstraint.pack.preferred: The preference for "rack" could not be said before, and is left out.',
+    assert findings(problems) == [
+        finding(grove.ONE_TOPOLOGY_BEFORE, "ClusterTopologyBinding other", first="tree"),
+        finding(grove.TOO_MANY_LEVELS_BEFORE, "ClusterTopologyBinding other", levels=8, most=7),
+        finding(
+            grove.NO_PREFERENCE_BEFORE,
+            "PodCliqueSet w: spec.template.topologyConstraint.pack.preferred",
+            level="rack",
+        ),
     ]

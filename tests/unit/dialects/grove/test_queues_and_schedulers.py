@@ -10,10 +10,14 @@ import yaml
 
 from closeknit.dialects import Source, translate
 from closeknit.engine import Engine
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import core, grove, kai
 from closeknit.scheduler.planning import plan
+from tests.kit.problems import Finding, finding, findings
 from tests.unit.dialects.dynamo.graphs import graph, service
+from tests.unit.dialects.grove.expected import minimum_out_of_range
 from tests.unit.dialects.grove.sets import clique, group, pod_clique_set, pod_spec, topology
-from tests.unit.dialects.kit import problems, reading
+from tests.unit.dialects.kit import reading, reported
 
 QUEUES = """
 apiVersion: scheduling.run.ai/v2
@@ -26,6 +30,7 @@ metadata: {name: team}
 spec: {parentQueue: all}
 """
 LABEL = "kai.scheduler/queue"
+QUEUE_ANNOTATION = '1:metadata.annotations["nvidia.com/kai-scheduler-queue"]'
 
 
 def queued(*names: str, own: str = "", scheduler: str = "kai-scheduler") -> str:
@@ -39,8 +44,13 @@ def queued(*names: str, own: str = "", scheduler: str = "kai-scheduler") -> str:
     return pod_clique_set(*cliques, metadata={"labels": {LABEL: own} if own else {}})
 
 
-def at(path: str, sentence: str) -> list[str]:
-    return [f'1:{path}["{LABEL}"]: {sentence}']
+def queue_label(of: str) -> str:
+    """The path of the label that names a queue."""
+    return f'1:{of}.labels["{LABEL}"]'
+
+
+def unknown_queue(where: str, name: str) -> Finding:
+    return finding(core.NOT_FOUND, where, kind="Queue", name=name, remedy=OneOf(name, ("team",)))
 
 
 @pytest.mark.parametrize(
@@ -50,66 +60,62 @@ def at(path: str, sentence: str) -> list[str]:
         pytest.param(queued("team", ""), [], id="a queue on a clique"),
         pytest.param(
             queued(""),
-            at("metadata.labels", 'No queue is named, so KAI would pass it over. Allowed: "team".'),
+            [finding(kai.NO_QUEUE_NAMED, queue_label("metadata"), allowed=OneOf("", ("team",)))],
             id="none is named",
         ),
         pytest.param(
             queued("", "nope"),
-            at("spec.template.cliques[1].labels", 'There is no Queue "nope". Allowed: "team".'),
+            [unknown_queue(queue_label("spec.template.cliques[1]"), "nope")],
             id="one that does not exist",
         ),
         pytest.param(
             queued("", own="all"),
-            at(
-                "metadata.labels",
-                'Queue "all" has queues below it, and so takes no workloads. Allowed: "team".',
-            ),
+            [
+                finding(
+                    kai.QUEUE_WITH_CHILDREN,
+                    queue_label("metadata"),
+                    queue="all",
+                    allowed=OneOf("", ("team",)),
+                )
+            ],
             id="one with queues below it",
         ),
         pytest.param(
             queued("team", "all"),
-            [
-                '1:metadata.labels: The cliques are in different queues: "team", "all". A gang has one queue; name it on the set.'
-            ],
+            [finding(grove.QUEUES_DIFFER, "1:metadata.labels", queues=("team", "all"))],
             id="cliques in different queues",
         ),
         pytest.param(
             queued("all", own="team"),
-            [
-                '1:spec.template.cliques[0].labels: This clique is in queue "all", but the set in "team". Name one queue.'
-            ],
+            [finding(grove.CLIQUE_QUEUE, "1:spec.template.cliques[0].labels", own="team", queue="all")],
             id="a clique in another queue than the set",
         ),
         pytest.param(
             graph({"w": service()}, metadata={"annotations": {"nvidia.com/kai-scheduler-queue": "nope"}}),
-            [
-                '1:metadata.annotations["nvidia.com/kai-scheduler-queue"]: There is no Queue "nope". Allowed: "team".'
-            ],
+            [unknown_queue(QUEUE_ANNOTATION, "nope")],
             id="a deployment in a queue that does not exist",
         ),
         pytest.param(
             graph({"w": service()}),
-            [
-                '1:metadata.annotations["nvidia.com/kai-scheduler-queue"]: There is no Queue "dynamo". Allowed: "team".'
-            ],
+            [unknown_queue(QUEUE_ANNOTATION, "dynamo")],
             id="a deployment in the queue that is meant where none is named",
         ),
     ],
 )
-def test_queues(text: str, want: list[str]) -> None:
+def test_queues(text: str, want: list[Finding]) -> None:
     translated = translate([Source("f", f"{text}\n---\n{QUEUES}".encode())], "kai")
 
-    assert problems(text, QUEUES) == want
-    assert [str(each).removeprefix("f:") for each in translated.problems] == want
+    assert reported(text, QUEUES) == want
+    assert findings(translated.problems) == want
     # What is written of a sound one is sound to who wrote it.
     if not want:
-        assert problems(*(yaml.safe_dump(each) for each in translated.objects), QUEUES) == []
+        assert reported(*(yaml.safe_dump(each) for each in translated.objects), QUEUES) == []
 
 
 def test_another_scheduler_knows_no_queues_and_only_a_translation_to_kai_asks_for_one() -> None:
     text = queued("", scheduler="default-scheduler")
     translated = translate([Source("f", f"{text}\n---\n{QUEUES}".encode())], "kai")
-    assert (problems(text, QUEUES), [each.problem.code.name for each in translated.problems]) == (
+    assert (reported(text, QUEUES), [each.problem.code.name for each in translated.problems]) == (
         [],
         ["no-queue-named"],
     )
@@ -134,18 +140,19 @@ ONLY_KAI = operator(profiles=[{"name": "kai-scheduler"}])
         pytest.param(
             (queued("", scheduler="volcano"), ONLY_KAI),
             [
-                '1:spec.template.cliques[0].spec.podSpec.schedulerName: "volcano" is not enabled in the'
-                ' OperatorConfiguration. Allowed: "default-scheduler", "kai-scheduler".'
+                finding(
+                    grove.SCHEDULER_NOT_ENABLED,
+                    "1:spec.template.cliques[0].spec.podSpec.schedulerName",
+                    name="volcano",
+                    remedy=OneOf("volcano", ("default-scheduler", "kai-scheduler")),
+                )
             ],
             id="a scheduler that is not enabled",
         ),
         *(
             pytest.param(
                 (pod_clique_set(clique("a"), terminationDelay=delay),),
-                [
-                    f'1:spec.template.terminationDelay: "{delay}" is no time to wait.'
-                    " Write a duration above zero, such as 4h."
-                ],
+                [finding(grove.TERMINATION_DELAY, "1:spec.template.terminationDelay", found=delay)],
                 id=f"a delay of {delay}",
             )
             for delay in ("0", "0s", "-1h", "soon")
@@ -155,8 +162,9 @@ ONLY_KAI = operator(profiles=[{"name": "kai-scheduler"}])
             pytest.param(
                 (pod_clique_set(clique("a"), metadata={"annotations": {"grove.io/mnnvl-group": name}}),),
                 [
-                    f'1:metadata.annotations["grove.io/mnnvl-group"]: "{name}" is not the name of a group. Write at most'
-                    " 63 lower-case letters, digits and dashes, with a letter or digit at both ends, or none."
+                    finding(
+                        grove.NOT_AN_MNNVL_GROUP, '1:metadata.annotations["grove.io/mnnvl-group"]', value=name
+                    )
                 ],
                 id=f"an NVLink group called {name!r}",
             )
@@ -170,8 +178,11 @@ ONLY_KAI = operator(profiles=[{"name": "kai-scheduler"}])
                 ),
             ),
             [
-                '1:spec.template.podCliqueScalingGroups[0].annotations["grove.io/mnnvl-group"]: "-" is not the name of a'
-                " group. Write at most 63 lower-case letters, digits and dashes, with a letter or digit at both ends, or none."
+                finding(
+                    grove.NOT_AN_MNNVL_GROUP,
+                    '1:spec.template.podCliqueScalingGroups[0].annotations["grove.io/mnnvl-group"]',
+                    value="-",
+                )
             ],
             id="an NVLink group of a scaling group, and a clique that is in none",
         ),
@@ -184,16 +195,20 @@ ONLY_KAI = operator(profiles=[{"name": "kai-scheduler"}])
                 ),
             ),
             [
-                "1:spec.template.cliques[0].spec.minAvailable: 2 of 1 replicas cannot be the least. Write 1.",
-                '1:spec.template.topologyConstraint.topologyName: There is no ClusterTopologyBinding "x". None is given;'
-                " add it, or name none.",
+                minimum_out_of_range("1:spec.template.cliques[0].spec.minAvailable", 2, 1),
+                finding(
+                    grove.NO_BINDING,
+                    "1:spec.template.topologyConstraint.topologyName",
+                    name="x",
+                    remedy=OneOf("x", ()),
+                ),
             ],
             id="a missing topology is told beside other problems",
         ),
     ],
 )
-def test_rules(texts: tuple[str, ...], want: list[str]) -> None:
-    assert problems(*texts) == want
+def test_rules(texts: tuple[str, ...], want: list[Finding]) -> None:
+    assert reported(*texts) == want
 
 
 def test_a_deployment_that_is_not_run_as_a_gang_is_told() -> None:

@@ -13,6 +13,7 @@ from closeknit.dialects.grove.to_cliques import to_cliques
 from closeknit.dialects.grove.to_gangs import to_gangs
 from closeknit.dialects.grove.to_pod_groups import to_pod_groups as pod_groups_of
 from closeknit.dialects.grove.to_pods import to_pods
+from closeknit.hub.workload import PlaceableWorkload
 from tests.counting import calls
 from tests.unit.dialects.grove.sets import (
     SERVING,
@@ -117,7 +118,7 @@ def test_what_has_no_room_as_a_set_has_none_as_what_is_made_of_it(target: str) -
         read = reading(*texts, *nodes)
         assert read.problems == ()
         (workload,) = read.workloads
-        assert workload.request is not None
+        assert isinstance(workload, PlaceableWorkload)
         assert isinstance(solve(read.cluster, workload.request), Unplaceable)
 
 

@@ -1,10 +1,24 @@
-"""Every rule for a PodCliqueSet, with the exact path and sentence that its author reads."""
+"""Every rule for a PodCliqueSet, and the field that its author would change."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.unit.dialects.grove.constrained import UNKNOWN, T, coarser, packed
+from closeknit.apis.core_v1 import PodSpec
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import core, grove, hub
+from closeknit.hub.workload import InvalidWorkload
+from tests.kit.problems import Finding, finding, findings
+from tests.unit.dialects.grove.constrained import T, packed
+from tests.unit.dialects.grove.expected import (
+    coarser,
+    field,
+    minimum_out_of_range,
+    name_taken,
+    of_object,
+    unknown_domain,
+    unknown_field,
+)
 from tests.unit.dialects.grove.sets import (
     clique,
     group,
@@ -12,7 +26,14 @@ from tests.unit.dialects.grove.sets import (
     pod_spec,
     topology,
 )
-from tests.unit.dialects.kit import problems, reading
+from tests.unit.dialects.kit import reading, reported
+
+ABOVE = "spec.template.topologyConstraint.packDomain"
+STARTUP_TYPES = ("CliqueStartupTypeAnyOrder", "CliqueStartupTypeInOrder", "CliqueStartupTypeExplicit")
+
+
+def unknown_clique(where: str, name: str, cliques: tuple[str, ...]) -> Finding:
+    return finding(core.NOT_FOUND, where, kind="clique", name=name, remedy=OneOf(name, cliques))
 
 
 @pytest.mark.parametrize(
@@ -23,12 +44,9 @@ from tests.unit.dialects.kit import problems, reading
                 clique("a", domain="hots"), groups=[group("g", "a", domain="numa")], domain="region"
             ),
             [
-                f'{T}.topologyConstraint.packDomain: Topology "grove-topology" has no domain "region". Allowed:'
-                ' "block", "host", "rack", "zone".',
-                f'{T}.podCliqueScalingGroups[0].topologyConstraint.packDomain: Topology "grove-topology" has no'
-                ' domain "numa". Allowed: "block", "host", "rack", "zone".',
-                f'{T}.cliques[0].topologyConstraint.packDomain: Topology "grove-topology" has no domain "hots".'
-                ' Did you mean "host"? Allowed: "block", "host", "rack", "zone".',
+                unknown_domain(f"{T}.topologyConstraint.packDomain", "region"),
+                unknown_domain(f"{T}.podCliqueScalingGroups[0].topologyConstraint.packDomain", "numa"),
+                unknown_domain(f"{T}.cliques[0].topologyConstraint.packDomain", "hots"),
             ],
             id="domains at all three places must be levels of the topology",
             marks=pytest.mark.requirement("G30", "G33", "G41"),
@@ -36,14 +54,14 @@ from tests.unit.dialects.kit import problems, reading
         pytest.param(
             pod_clique_set(clique("a"), topologyConstraint={}),
             [
-                f"{T}.topologyConstraint: This says nothing. Give pack.required, pack.preferred or both.",
+                finding(grove.EMPTY_CONSTRAINT, f"{T}.topologyConstraint"),
             ],
             id="a constraint says something",
             marks=pytest.mark.requirement("G29"),
         ),
         pytest.param(
             pod_clique_set(clique("a"), **packed()),
-            [f"{T}.topologyConstraint.pack: This says nothing. Give required, preferred or both."],
+            [finding(grove.EMPTY_PACK, f"{T}.topologyConstraint.pack")],
             id="a pack says something",
         ),
         pytest.param(
@@ -55,18 +73,12 @@ from tests.unit.dialects.kit import problems, reading
                     "pack": {"required": "rack"},
                 },
             ),
-            [
-                f"{T}.topologyConstraint.packDomain: This is the earlier spelling of pack.required,"
-                " which stands here as well. Keep pack.required."
-            ],
+            [finding(grove.REQUIRED_TWICE, f"{T}.topologyConstraint.packDomain")],
             id="a requirement stands in one spelling",
         ),
         pytest.param(
             pod_clique_set(clique("a"), **packed(None, required="rack")),
-            [
-                f"{T}.topologyConstraint.topologyName: The topology whose domains are meant is missing, and"
-                " there is none to inherit. Write the name of a ClusterTopologyBinding."
-            ],
+            [finding(grove.TOPOLOGY_UNNAMED, f"{T}.topologyConstraint.topologyName")],
             id="today's spelling names its topology",
         ),
         pytest.param(
@@ -75,25 +87,31 @@ from tests.unit.dialects.kit import problems, reading
                 {**clique("b"), **packed(None, required="rack")},
                 groups=[{**group("g", "b"), **packed(required="rack")}],
             ),
-            [
-                f"{T}.cliques[0].topologyConstraint.topologyName: The topology whose domains are meant is missing,"
-                " and there is none to inherit. Write the name of a ClusterTopologyBinding."
-            ],
+            [finding(grove.TOPOLOGY_UNNAMED, f"{T}.cliques[0].topologyConstraint.topologyName")],
             id="a clique inherits the topology of its own scaling group, never of another",
         ),
         pytest.param(
             pod_clique_set({**clique("a"), **packed("other", required="rack")}, **packed(required="zone")),
             [
-                f'{T}.cliques[0].topologyConstraint.topologyName: "other" is not "grove-topology", which'
-                " spec.template.topologyConstraint speaks of. A PodCliqueSet can speak of one topology only."
+                finding(
+                    grove.SECOND_TOPOLOGY,
+                    f"{T}.cliques[0].topologyConstraint.topologyName",
+                    field=field("spec.template.topologyConstraint"),
+                    first="grove-topology",
+                    name="other",
+                )
             ],
             id="all places speak of one topology",
         ),
         pytest.param(
             pod_clique_set(clique("a"), **packed("grove-topolgy", required="zone")),
             [
-                f'{T}.topologyConstraint.topologyName: There is no ClusterTopologyBinding "grove-topolgy".'
-                ' Did you mean "grove-topology"? Allowed: "grove-topology".'
+                finding(
+                    grove.NO_BINDING,
+                    f"{T}.topologyConstraint.topologyName",
+                    name="grove-topolgy",
+                    remedy=OneOf("grove-topolgy", ("grove-topology",)),
+                )
             ],
             id="the topology exists",
         ),
@@ -102,45 +120,47 @@ from tests.unit.dialects.kit import problems, reading
                 clique("a", domain="block"), groups=[group("g", "a", domain="zone")], domain="rack"
             ),
             [
-                f"{T}.podCliqueScalingGroups[0].topologyConstraint.packDomain:"
-                f" {coarser('zone', 'rack', 'topologyConstraint.packDomain')}",
-                f"{T}.cliques[0].topologyConstraint.packDomain:"
-                f" {coarser('block', 'rack', 'topologyConstraint.packDomain')}",
+                coarser(
+                    f"{T}.podCliqueScalingGroups[0].topologyConstraint.packDomain", "zone", "rack", ABOVE
+                ),
+                coarser(f"{T}.cliques[0].topologyConstraint.packDomain", "block", "rack", ABOVE),
             ],
             id="whatever is coarser than the set is told at once, also below a group that is",
         ),
         pytest.param(
             pod_clique_set(),
-            [f"{T}.cliques: There are no cliques. Describe at least one."],
+            [finding(grove.NO_CLIQUES, f"{T}.cliques")],
             id="a set has cliques",
         ),
         pytest.param(
             pod_clique_set(clique("a"), replicas=-1),
-            ["2:spec.replicas: -1 is negative. Write zero or more."],
+            [finding(grove.NEGATIVE, "2:spec.replicas", least="zero", replicas=-1)],
             id="a set has no negative number of replicas",
         ),
         pytest.param(
             pod_clique_set(clique("a", roleName="r"), clique("a", roleName="r")),
             [
-                f'{T}.cliques[1].name: "a" is already the name of spec.template.cliques[0]. Give each its own.',
-                f'{T}.cliques[1].spec.roleName: "r" is already the role of spec.template.cliques[0]. Give each its own.',
+                name_taken(f"{T}.cliques[1].name", "a", "spec.template.cliques[0]"),
+                finding(
+                    grove.ROLE_TAKEN,
+                    f"{T}.cliques[1].spec.roleName",
+                    first=field("spec.template.cliques[0]"),
+                    role="r",
+                ),
             ],
             id="names and roles of cliques are unique",
         ),
         pytest.param(
             pod_clique_set(clique("A_b")),
-            [
-                f'{T}.cliques[0].name: "A_b" is not a valid name. Allowed are at most 63 lower-case letters,'
-                " digits and dashes, with a letter or digit at both ends."
-            ],
+            [finding(grove.NOT_A_DNS_LABEL, f"{T}.cliques[0].name", name="A_b")],
             id="a clique's name fits a label",
         ),
         pytest.param(
             pod_clique_set(clique("a", 2, minAvailable=3), clique("b", -1), clique("c", 2, minAvailable=0)),
             [
-                f"{T}.cliques[0].spec.minAvailable: 3 of 2 replicas cannot be the least. Allowed are 1 to 2.",
-                f"{T}.cliques[1].spec.replicas: -1 is negative. Write one or more.",
-                f"{T}.cliques[2].spec.minAvailable: 0 of 2 replicas cannot be the least. Allowed are 1 to 2.",
+                minimum_out_of_range(f"{T}.cliques[0].spec.minAvailable", 3, 2),
+                finding(grove.NEGATIVE, f"{T}.cliques[1].spec.replicas", least="one", replicas=-1),
+                minimum_out_of_range(f"{T}.cliques[2].spec.minAvailable", 0, 2),
             ],
             id="a clique needs at least one and at most all of its replicas",
         ),
@@ -151,11 +171,25 @@ from tests.unit.dialects.kit import problems, reading
                 groups=[group("g", "b", replicas=2, scaleConfig={"minReplicas": 0, "maxReplicas": 3})],
             ),
             [
-                f"{T}.cliques[0].spec.autoScalingConfig.minReplicas: 1 is less than minAvailable, which is 2. Write 2 or more.",
-                f"{T}.cliques[0].spec.autoScalingConfig.maxReplicas: 1 is less than there are at least, 2. Write 2 or more.",
-                f"{T}.cliques[1].spec.autoScalingConfig: The clique belongs to a scaling group, which is scaled as a whole."
-                " Use its scaleConfig.",
-                f"{T}.podCliqueScalingGroups[0].scaleConfig.minReplicas: 0 is less than minAvailable, which is 1. Write 1 or more.",
+                finding(
+                    grove.AUTOSCALING_BELOW_MINIMUM,
+                    f"{T}.cliques[0].spec.autoScalingConfig.minReplicas",
+                    least=2,
+                    lowest=1,
+                ),
+                finding(
+                    grove.AUTOSCALING_TOO_LOW,
+                    f"{T}.cliques[0].spec.autoScalingConfig.maxReplicas",
+                    lowest=2,
+                    most=1,
+                ),
+                finding(grove.SCALED_AS_A_WHOLE, f"{T}.cliques[1].spec.autoScalingConfig"),
+                finding(
+                    grove.AUTOSCALING_BELOW_MINIMUM,
+                    f"{T}.podCliqueScalingGroups[0].scaleConfig.minReplicas",
+                    least=1,
+                    lowest=0,
+                ),
             ],
             id="an autoscaler stays within what is needed",
         ),
@@ -164,13 +198,22 @@ from tests.unit.dialects.kit import problems, reading
                 clique("a"), clique("b"), groups=[group("g", "a"), group("g", "a", "c", "c"), group("h")]
             ),
             [
-                f'{T}.podCliqueScalingGroups[1].name: "g" is already the name of spec.template.podCliqueScalingGroups[0].'
-                " Give each its own.",
-                f'{T}.podCliqueScalingGroups[1].cliqueNames[0]: "a" belongs to spec.template.podCliqueScalingGroups[0]'
-                " already. A clique has one scaling group.",
-                f'{T}.podCliqueScalingGroups[1].cliqueNames[1]: There is no clique "c". Allowed: "a", "b".',
-                f'{T}.podCliqueScalingGroups[1].cliqueNames[2]: There is no clique "c". Allowed: "a", "b".',
-                f'{T}.podCliqueScalingGroups[2].cliqueNames: There are no cliques here. Allowed: "a", "b".',
+                name_taken(
+                    f"{T}.podCliqueScalingGroups[1].name", "g", "spec.template.podCliqueScalingGroups[0]"
+                ),
+                finding(
+                    grove.CLIQUE_IN_TWO_GROUPS,
+                    f"{T}.podCliqueScalingGroups[1].cliqueNames[0]",
+                    first=field("spec.template.podCliqueScalingGroups[0]"),
+                    name="a",
+                ),
+                unknown_clique(f"{T}.podCliqueScalingGroups[1].cliqueNames[1]", "c", ("a", "b")),
+                unknown_clique(f"{T}.podCliqueScalingGroups[1].cliqueNames[2]", "c", ("a", "b")),
+                finding(
+                    grove.GROUP_WITHOUT_CLIQUES,
+                    f"{T}.podCliqueScalingGroups[2].cliqueNames",
+                    remedy=OneOf("", ("a", "b")),
+                ),
             ],
             id="a scaling group has a name and cliques of its own",
         ),
@@ -181,18 +224,28 @@ from tests.unit.dialects.kit import problems, reading
                 groups=[group("g", "a", replicas=0), group("h", "b", minAvailable=2)],
             ),
             [
-                f"{T}.podCliqueScalingGroups[0].replicas: 0 is not possible. Write one or more.",
-                f"{T}.podCliqueScalingGroups[1].minAvailable: 2 of 1 replicas cannot be the least. Write 1.",
+                finding(grove.LESS_THAN_ONE, f"{T}.podCliqueScalingGroups[0].replicas", replicas=0),
+                minimum_out_of_range(f"{T}.podCliqueScalingGroups[1].minAvailable", 2, 1),
             ],
             id="a scaling group needs at least one and at most all of its replicas",
         ),
         pytest.param(
             pod_clique_set(clique("c" * 20), clique("d"), groups=[group("g" * 20, "d")], name="n" * 26),
             [
-                f'{T}.cliques[0].name: The names "{"n" * 26}", "{"c" * 20}" have 46 characters together.'
-                " At most 45 leave room for the names of pods; shorten one of them.",
-                f'{T}.podCliqueScalingGroups[0].cliqueNames[0]: The names "{"n" * 26}", "{"g" * 20}", "d" have 47'
-                " characters together. At most 45 leave room for the names of pods; shorten one of them.",
+                finding(
+                    grove.NAMES_TOO_LONG,
+                    f"{T}.cliques[0].name",
+                    length=46,
+                    longest=45,
+                    names=("n" * 26, "c" * 20),
+                ),
+                finding(
+                    grove.NAMES_TOO_LONG,
+                    f"{T}.podCliqueScalingGroups[0].cliqueNames[0]",
+                    length=47,
+                    longest=45,
+                    names=("n" * 26, "g" * 20, "d"),
+                ),
             ],
             id="names leave room for the names of pods",
         ),
@@ -203,10 +256,11 @@ from tests.unit.dialects.kit import problems, reading
                 cliqueStartupType="CliqueStartupTypeExplicit",
             ),
             [
-                f"{T}.cliques[0].spec.startsAfter[0]: A clique cannot start after itself. Leave it out.",
-                f'{T}.cliques[0].spec.startsAfter[1]: There is no clique "x". Allowed: "a", "b".',
-                f'{T}.cliques[0].spec.startsAfter: These cliques wait for each other: "a" after "b" after "a".'
-                " Let one of them start first.",
+                finding(grove.STARTS_AFTER_ITSELF, f"{T}.cliques[0].spec.startsAfter[0]"),
+                unknown_clique(f"{T}.cliques[0].spec.startsAfter[1]", "x", ("a", "b")),
+                finding(
+                    grove.START_CIRCLE, f"{T}.cliques[0].spec.startsAfter", circle='"a" after "b" after "a"'
+                ),
             ],
             id="cliques wait for others that exist, and not in a circle",
             marks=pytest.mark.requirement("G69"),
@@ -214,8 +268,12 @@ from tests.unit.dialects.kit import problems, reading
         pytest.param(
             pod_clique_set(clique("a"), cliqueStartupType="InOrder"),
             [
-                f'{T}.cliqueStartupType: "InOrder" is not a way to start. Allowed:'
-                ' "CliqueStartupTypeAnyOrder", "CliqueStartupTypeExplicit", "CliqueStartupTypeInOrder".'
+                finding(
+                    grove.STARTUP_TYPE,
+                    f"{T}.cliqueStartupType",
+                    remedy=OneOf("InOrder", STARTUP_TYPES),
+                    startup="InOrder",
+                )
             ],
             id="the way to start is a known one",
         ),
@@ -229,18 +287,22 @@ from tests.unit.dialects.kit import problems, reading
                 )
             ),
             [
-                f'{T}.cliques[0].spec.podSpec.nodeSelectr: There is no field "nodeSelectr" here. Did you mean "nodeSelector"?',
-                f"{T}.cliques[0].spec.podSpec.topologySpreadConstraints: Grove decides where its pods go."
-                " Leave it out, and use topologyConstraint instead.",
-                f"{T}.cliques[0].spec.podSpec.nodeName: A clique's pods cannot name their node. Leave it out.",
+                unknown_field(
+                    f"{T}.cliques[0].spec.podSpec.nodeSelectr", "nodeSelectr", "nodeSelector", PodSpec
+                ),
+                finding(grove.SPREAD_CONSTRAINTS, f"{T}.cliques[0].spec.podSpec.topologySpreadConstraints"),
+                finding(grove.NODE_NAMED, f"{T}.cliques[0].spec.podSpec.nodeName"),
             ],
             id="pods leave the choice of nodes to Grove, and have known fields",
         ),
         pytest.param(
             pod_clique_set(clique("a", podSpec={"containers": [{"resources": {"requests": {"cpu": "x"}}}]})),
             [
-                f'{T}.cliques[0].spec.podSpec.containers[0].resources.requests.cpu: "x" is not a quantity.'
-                " Write a number with an optional suffix (n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei), such as 8, 500m or 1.5Gi."
+                finding(
+                    hub.UNKNOWN_SUFFIX,
+                    f"{T}.cliques[0].spec.podSpec.containers[0].resources.requests.cpu",
+                    value="x",
+                )
             ],
             id="what pods ask for is a quantity",
         ),
@@ -251,41 +313,47 @@ from tests.unit.dialects.kit import problems, reading
                 domain="rack",
             ),
             [
-                f'{T}.cliques[1].spec.podSpec.schedulerName: "volcano" is not "kai-scheduler", which'
-                " spec.template.cliques[0] names. All pods of a set have one scheduler.",
-                f'{T}.cliques[1].spec.podSpec.schedulerName: "volcano" knows nothing of topology constraints.'
-                " Use kai-scheduler, or leave the constraints out.",
+                finding(
+                    grove.SCHEDULERS_DIFFER,
+                    f"{T}.cliques[1].spec.podSpec.schedulerName",
+                    field=field("spec.template.cliques[0]"),
+                    first="kai-scheduler",
+                    name="volcano",
+                ),
+                finding(
+                    grove.SCHEDULER_WITHOUT_TOPOLOGY,
+                    f"{T}.cliques[1].spec.podSpec.schedulerName",
+                    name="volcano",
+                ),
             ],
             id="all pods have one scheduler, and it knows of topology",
         ),
         pytest.param(
             pod_clique_set(clique("a", 1000), replicas=1000),
-            [
-                "2:spec.replicas: These would be 1000000 pods in all. At most 150000 are placed for one PodCliqueSet."
-            ],
+            [finding(grove.TOO_MANY_PODS, "2:spec.replicas", kind="PodCliqueSet", most=150000, pods=1000000)],
             id="a set has no more pods than a cluster",
         ),
         pytest.param(
             pod_clique_set(clique("a"), priorityClassName="hgh"),
             [
-                f'{T}.priorityClassName: There is no PriorityClass "hgh". Allowed: "system-cluster-critical",'
-                ' "system-node-critical".'
+                finding(
+                    core.NOT_FOUND,
+                    f"{T}.priorityClassName",
+                    kind="PriorityClass",
+                    name="hgh",
+                    remedy=OneOf("hgh", ("system-cluster-critical", "system-node-critical")),
+                )
             ],
             id="the priority class exists",
         ),
     ],
 )
 @pytest.mark.requirement("G69")
-def test_what_is_refused(text: str, want: list[str]) -> None:
-    assert problems(topology(), text) == want
+def test_what_is_refused(text: str, want: list[Finding]) -> None:
+    assert reported(topology(), text) == want
     (workload,) = reading(topology(), text).workloads
-    assert workload.request is None
-    assert [str(problem) for problem in workload.problems] == [line.removeprefix("2:") for line in want]
-
-
-PART = (
-    "cannot be part of the host names of pods. Allowed are at most 44 lower-case letters, digits and dashes"
-)
+    assert isinstance(workload, InvalidWorkload)
+    assert findings(workload.problems) == of_object(want)
 
 
 @pytest.mark.parametrize(
@@ -294,9 +362,9 @@ PART = (
 def test_the_name_of_a_set_becomes_part_of_host_names(name: str, near: str) -> None:
     text = pod_clique_set(clique("a", replicas=-1), name=name)
 
-    assert problems(text) == [
-        f'1:metadata.name: "{name}" {PART}, with a letter or digit at both ends, such as "{near}".',
-        "1:spec.template.cliques[0].spec.replicas: -1 is negative. Write one or more.",
+    assert reported(text) == [
+        finding(grove.NAME_IN_HOST_NAMES, "1:metadata.name", name=name, longest=44, near=near),
+        finding(grove.NEGATIVE, "1:spec.template.cliques[0].spec.replicas", least="one", replicas=-1),
     ]
 
 
@@ -310,22 +378,26 @@ def test_names_that_are_given_twice_hide_nothing() -> None:
         cliqueStartupType="CliqueStartupTypeExplicit",
     )
 
-    assert problems(topology(), text) == [
-        f'{T}.cliques[1].name: "a" is already the name of spec.template.cliques[0]. Give each its own.',
-        f'{T}.cliques[1].spec.startsAfter[0]: There is no clique "c". Allowed: "a", "d".',
-        f'{T}.podCliqueScalingGroups[1].name: "g" is already the name of spec.template.podCliqueScalingGroups[0].'
-        " Give each its own.",
-        f"{T}.podCliqueScalingGroups[1].topologyConstraint.packDomain: {UNKNOWN}",
-        f"{T}.cliques[1].topologyConstraint.packDomain: {coarser('zone', 'rack', 'topologyConstraint.packDomain')}",
+    assert reported(topology(), text) == [
+        name_taken(f"{T}.cliques[1].name", "a", "spec.template.cliques[0]"),
+        unknown_clique(f"{T}.cliques[1].spec.startsAfter[0]", "c", ("a", "d")),
+        name_taken(f"{T}.podCliqueScalingGroups[1].name", "g", "spec.template.podCliqueScalingGroups[0]"),
+        unknown_domain(f"{T}.podCliqueScalingGroups[1].topologyConstraint.packDomain", "hst"),
+        coarser(f"{T}.cliques[1].topologyConstraint.packDomain", "zone", "rack", ABOVE),
     ]
 
 
 def test_an_unknown_way_to_start_hides_nothing() -> None:
     text = pod_clique_set(clique("a", startsAfter=["c"]), cliqueStartupType="Explicit")
 
-    assert [line.partition(" ")[0] for line in problems(text)] == [
-        "1:spec.template.cliqueStartupType:",
-        "1:spec.template.cliques[0].spec.startsAfter[0]:",
+    assert reported(text) == [
+        finding(
+            grove.STARTUP_TYPE,
+            "1:spec.template.cliqueStartupType",
+            startup="Explicit",
+            remedy=OneOf("Explicit", STARTUP_TYPES),
+        ),
+        unknown_clique("1:spec.template.cliques[0].spec.startsAfter[0]", "c", ("a",)),
     ]
 
 
@@ -333,7 +405,13 @@ def test_names_that_clash_are_told_beside_unknown_domains() -> None:
     text = pod_clique_set(
         clique("g-0-w"), clique("w", domain="hst"), groups=[group("g", "w")], cliqueStartupType=""
     )
-    found = problems(topology(), text)
 
-    assert f"{T}.cliques[1].topologyConstraint.packDomain: {UNKNOWN}" in found
-    assert any("This leads to the name" in line for line in found)
+    assert reported(topology(), text) == [
+        unknown_domain(f"{T}.cliques[1].topologyConstraint.packDomain", "hst"),
+        finding(
+            grove.NAME_CONFLICT,
+            f"{T}.cliques[0].name",
+            name="pcs-0-g-0-w",
+            first=field("spec.template.cliques[1].name"),
+        ),
+    ]

@@ -11,6 +11,9 @@ from closeknit.dialects.grove.to_gangs import to_gangs
 from closeknit.dialects.grove.to_pod_groups import queue_of
 from closeknit.dialects.grove.to_pod_groups import to_pod_groups as pod_groups_of
 from closeknit.dialects.grove.to_pods import to_pods
+from closeknit.hub.sentences import grove
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.problems import Finding, finding, findings
 from tests.unit.dialects.grove.sets import (
     LEVELS,
     SERVING,
@@ -79,7 +82,7 @@ def test_what_is_made_for_kai_is_understood_there_with_its_pods() -> None:
 
     assert [str(problem) for problem in found.problems] == []
     assert [workload.object.name for workload in found.workloads] == ["srv-0", "srv-0-pre-0", "srv-0-pre-1"]
-    assert all(workload.request is not None for workload in found.workloads)
+    assert all(isinstance(workload, PlaceableWorkload) for workload in found.workloads)
 
 
 def test_a_set_whose_pod_groups_are_there_asks_for_nothing_more() -> None:
@@ -125,23 +128,23 @@ def test_a_set_whose_pod_groups_are_there_asks_for_nothing_more() -> None:
             {},
             ({"kai.scheduler/queue": "q"}, {"kai.scheduler/queue": "r"}),
             "q",
-            'metadata.labels: The cliques are in different queues: "q", "r". A gang has one queue; name it on the set.',
+            finding(grove.QUEUES_DIFFER, "metadata.labels", queues=("q", "r")),
             id="cliques disagree",
         ),
         pytest.param(
             {"labels": {"kai.scheduler/queue": "q"}},
             ({}, {"kai.scheduler/queue": "r"}),
             "q",
-            'spec.template.cliques[1].labels: This clique is in queue "r", but the set in "q". Name one queue.',
+            finding(grove.CLIQUE_QUEUE, "spec.template.cliques[1].labels", own="q", queue="r"),
             id="a clique disagrees with the set",
         ),
     ],
 )
 def test_the_queue_of_a_set(
-    metadata: dict[str, Any], labels: tuple[dict[str, str], ...], want: str, problem: str | None
+    metadata: dict[str, Any], labels: tuple[dict[str, str], ...], want: str, problem: Finding | None
 ) -> None:
     cliques = [{**clique(name), "labels": given} for name, given in zip("ab", labels, strict=True)]
-    found: list[Any] = []
+    problems: list[Any] = []
 
-    assert queue_of(made(pod_clique_set(*cliques, metadata=metadata)).given, found) == want
-    assert [str(each) for each in found] == ([problem] if problem else [])
+    assert queue_of(made(pod_clique_set(*cliques, metadata=metadata)).given, problems) == want
+    assert findings(problems) == ([problem] if problem else [])

@@ -11,6 +11,7 @@ from closeknit import Cluster, Placed, Unplaceable, solve
 from closeknit.hub.drawing import parse
 from closeknit.hub.request import Group, Request
 from closeknit.hub.topology import Level, Topology
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.grove.sets import (
     LEVELS,
     clique,
@@ -19,7 +20,7 @@ from tests.unit.dialects.grove.sets import (
     pod_spec,
     topology,
 )
-from tests.unit.dialects.kit import node, problems, reading
+from tests.unit.dialects.kit import node, reading, reported
 from tests.unit.dialects.kit import request as only_request
 
 TOPOLOGY = Topology("grove-topology", tuple(Level(key, domain) for domain, key in LEVELS.items()))
@@ -147,7 +148,7 @@ def test_pods_that_run_already_count_and_the_rest_keep_their_names() -> None:
     texts = (node("x"), running("pcs-0-a-q7", "pcs-0-a", "x"), running("pcs-0-a-1", "pcs-0-a"))
     found = reading(topology(), pod_clique_set(clique("a", 4)), *texts)
     (workload,) = found.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     (pods,) = workload.request.root.pod_sets()
 
     assert found.problems == ()
@@ -218,7 +219,7 @@ def test_a_running_set_whose_topology_lost_a_level_goes_on_without_that_constrai
     text = pod_clique_set(clique("a", domain="rack"), domain="zone", metadata={"uid": "1"})
     without = topology({domain: key for domain, key in LEVELS.items() if domain != "rack"})
 
-    assert problems(without, text) == []
+    assert reported(without, text) == []
     found = outline(only_request(without, text))
     assert found["pcs-0"][1] == "topology/zone"
     assert found["pcs-0-a"][1] is None

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from closeknit.hub.sentences import grove
+from tests.kit.problems import Finding, finding
+from tests.unit.dialects.grove.expected import constraint_changed, field_changed
 from tests.unit.dialects.grove.sets import clique, group, pod_clique_set, pod_spec
-from tests.unit.dialects.kit import changes
-
-AGAIN = "Delete the PodCliqueSet and create it anew."
+from tests.unit.dialects.kit import forbidden_changes
 
 
 def packed(required: str = "", preferred: str = "", topology: str = "") -> dict[str, Any]:
@@ -39,14 +40,26 @@ CLOSE = pod_clique_set(clique("a", domain="rack"), groups=[group("g", "a", domai
         pytest.param(
             pod_clique_set(clique("a")),
             pod_clique_set(clique("a"), domain="rack"),
-            [f"spec.template.topologyConstraint: A constraint cannot be added to what exists. {AGAIN}"],
+            [
+                finding(
+                    grove.CONSTRAINT_ADDED_OR_REMOVED,
+                    "spec.template.topologyConstraint",
+                    done="added to",
+                    kind="PodCliqueSet",
+                )
+            ],
             id="no constraint is added",
         ),
         pytest.param(
             pod_clique_set(clique("a", domain="rack")),
             pod_clique_set(clique("a")),
             [
-                f"spec.template.cliques[0].topologyConstraint: A constraint cannot be removed from what exists. {AGAIN}"
+                finding(
+                    grove.CONSTRAINT_ADDED_OR_REMOVED,
+                    "spec.template.cliques[0].topologyConstraint",
+                    done="removed from",
+                    kind="PodCliqueSet",
+                )
             ],
             id="no constraint is removed",
         ),
@@ -54,8 +67,12 @@ CLOSE = pod_clique_set(clique("a", domain="rack"), groups=[group("g", "a", domai
             pod_clique_set(clique("a"), groups=[group("g", "a", domain="rack")]),
             pod_clique_set(clique("a"), groups=[group("g", "a", domain="host")]),
             [
-                "spec.template.podCliqueScalingGroups[0].topologyConstraint.packDomain: The required domain cannot"
-                f' change from "rack" to "host". {AGAIN}'
+                constraint_changed(
+                    "spec.template.podCliqueScalingGroups[0].topologyConstraint.packDomain",
+                    "required domain",
+                    '"rack"',
+                    '"host"',
+                )
             ],
             id="no domain changes",
             marks=pytest.mark.requirement("G34"),
@@ -64,8 +81,10 @@ CLOSE = pod_clique_set(clique("a", domain="rack"), groups=[group("g", "a", domai
             pod_clique_set(clique("a"), **packed("zone", topology="t")),
             pod_clique_set(clique("a"), **packed("zone", "rack", topology="u")),
             [
-                f'spec.template.topologyConstraint.pack.preferred: The preferred domain cannot change from none to "rack". {AGAIN}',
-                f'spec.template.topologyConstraint.topologyName: The topology cannot change from "t" to "u". {AGAIN}',
+                constraint_changed(
+                    "spec.template.topologyConstraint.pack.preferred", "preferred domain", "none", '"rack"'
+                ),
+                constraint_changed("spec.template.topologyConstraint.topologyName", "topology", '"t"', '"u"'),
             ],
             id="neither preference nor topology change",
         ),
@@ -73,36 +92,58 @@ CLOSE = pod_clique_set(clique("a", domain="rack"), groups=[group("g", "a", domai
             pod_clique_set(clique("a"), clique("b"), groups=[group("g", "a")]),
             pod_clique_set(clique("a"), clique("c"), groups=[group("g", "a", "c")]),
             [
-                f'spec.template.cliques: The cliques cannot change, but "c" would be added. {AGAIN}',
-                f'spec.template.cliques: The cliques cannot change, but "b" would be removed. {AGAIN}',
-                f'spec.template.podCliqueScalingGroups[0].cliqueNames: The cliques cannot change, but "c" would be added. {AGAIN}',
+                finding(
+                    grove.MEMBERS_CHANGED, "spec.template.cliques", done="added", names=("c",), what="cliques"
+                ),
+                finding(
+                    grove.MEMBERS_CHANGED,
+                    "spec.template.cliques",
+                    done="removed",
+                    names=("b",),
+                    what="cliques",
+                ),
+                finding(
+                    grove.MEMBERS_CHANGED,
+                    "spec.template.podCliqueScalingGroups[0].cliqueNames",
+                    done="added",
+                    names=("c",),
+                    what="cliques",
+                ),
             ],
             id="what the set is made of stays",
         ),
         pytest.param(
             pod_clique_set(clique("a", roleName="x"), clique("b")),
             pod_clique_set(clique("b"), clique("a", roleName="y")),
-            [f'spec.template.cliques[1].spec.roleName: This cannot change from "x" to "y". {AGAIN}'],
+            [field_changed("spec.template.cliques[1].spec.roleName", '"x"', '"y"')],
             id="roles stay, though cliques that start in any order may change places",
             marks=pytest.mark.requirement("G69"),
         ),
         pytest.param(
             pod_clique_set(clique("a", 3)),
             pod_clique_set(clique("a", 3, minAvailable=2)),
-            [f"spec.template.cliques[0].spec.minAvailable: This cannot change from 3 to 2. {AGAIN}"],
+            [field_changed("spec.template.cliques[0].spec.minAvailable", "3", "2")],
             id="the minimum of a clique stays, which is all replicas where none is written",
             marks=pytest.mark.requirement("G69"),
         ),
         pytest.param(
             pod_clique_set(clique("a", 3, minAvailable=2)),
             pod_clique_set(clique("a", 5)),
-            [f"spec.template.cliques[0].spec.minAvailable: This cannot change from 2 to 5. {AGAIN}"],
+            [field_changed("spec.template.cliques[0].spec.minAvailable", "2", "5")],
             id="a minimum is not left out later, because all replicas would be meant",
         ),
         pytest.param(
             pod_clique_set(clique("a"), clique("b"), cliqueStartupType="CliqueStartupTypeInOrder"),
             pod_clique_set(clique("b"), clique("a"), cliqueStartupType="CliqueStartupTypeInOrder"),
-            [f'spec.template.cliques: The order of cliques cannot change from "a", "b" to "b", "a". {AGAIN}'],
+            [
+                finding(
+                    grove.ORDER_CHANGED,
+                    "spec.template.cliques",
+                    old=("a", "b"),
+                    new=("b", "a"),
+                    what="cliques",
+                )
+            ],
             id="cliques that start in order keep it",
             marks=pytest.mark.requirement("G69"),
         ),
@@ -112,9 +153,12 @@ CLOSE = pod_clique_set(clique("a", domain="rack"), groups=[group("g", "a", domai
                 clique("a"), clique("b", startsAfter=["a"]), cliqueStartupType="CliqueStartupTypeExplicit"
             ),
             [
-                f'spec.template.cliques[1].spec.startsAfter: This cannot change from none to "a". {AGAIN}',
-                "spec.template.cliqueStartupType: This cannot change from"
-                f' "CliqueStartupTypeAnyOrder" to "CliqueStartupTypeExplicit". {AGAIN}',
+                field_changed("spec.template.cliques[1].spec.startsAfter", "none", '"a"'),
+                field_changed(
+                    "spec.template.cliqueStartupType",
+                    '"CliqueStartupTypeAnyOrder"',
+                    '"CliqueStartupTypeExplicit"',
+                ),
             ],
             id="how cliques start stays",
         ),
@@ -128,8 +172,9 @@ CLOSE = pod_clique_set(clique("a", domain="rack"), groups=[group("g", "a", domai
             pod_clique_set(clique("a")),
             pod_clique_set(clique("a", podSpec=pod_spec(schedulerName="volcano"))),
             [
-                'spec.template.cliques[0].spec.podSpec.schedulerName: This cannot change from "kai-scheduler"'
-                f' to "volcano". {AGAIN}'
+                field_changed(
+                    "spec.template.cliques[0].spec.podSpec.schedulerName", '"kai-scheduler"', '"volcano"'
+                )
             ],
             id="the scheduler stays",
             marks=pytest.mark.requirement("G69"),
@@ -140,10 +185,14 @@ CLOSE = pod_clique_set(clique("a", domain="rack"), groups=[group("g", "a", domai
                 clique("a"), clique("b"), groups=[group("g", "b", "a", replicas=3, minAvailable=2)]
             ),
             [
-                "spec.template.podCliqueScalingGroups[0].cliqueNames: The order of cliques cannot change from"
-                f' "a", "b" to "b", "a". {AGAIN}',
-                "spec.template.podCliqueScalingGroups[0].minAvailable: This cannot change from 1 to 2."
-                f" {AGAIN}",
+                finding(
+                    grove.ORDER_CHANGED,
+                    "spec.template.podCliqueScalingGroups[0].cliqueNames",
+                    old=("a", "b"),
+                    new=("b", "a"),
+                    what="cliques",
+                ),
+                field_changed("spec.template.podCliqueScalingGroups[0].minAvailable", "1", "2"),
             ],
             id="a scaling group keeps its cliques and its minimum, whatever its replicas",
         ),
@@ -151,13 +200,18 @@ CLOSE = pod_clique_set(clique("a", domain="rack"), groups=[group("g", "a", domai
             pod_clique_set(clique("a"), groups=[group("g", "a")]),
             pod_clique_set(clique("a")),
             [
-                'spec.template.podCliqueScalingGroups: The scaling groups cannot change, but "g" would be removed.'
-                f" {AGAIN}"
+                finding(
+                    grove.MEMBERS_CHANGED,
+                    "spec.template.podCliqueScalingGroups",
+                    done="removed",
+                    names=("g",),
+                    what="scaling groups",
+                )
             ],
             id="scaling groups stay",
         ),
     ],
 )
 @pytest.mark.requirement("G69")
-def test_what_may_change(old: str, new: str, want: list[str]) -> None:
-    assert changes("PodCliqueSet", old, new) == want
+def test_what_may_change(old: str, new: str, want: list[Finding]) -> None:
+    assert forbidden_changes("PodCliqueSet", old, new) == want

@@ -7,6 +7,8 @@ import pytest
 from closeknit.dialects import group_of
 from closeknit.hub.request import Group, Request
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import kai
+from tests.kit.problems import finding, findings
 from tests.unit.dialects.kai.owned import changed, job
 from tests.unit.dialects.kai.pod_sets import GPU, assumed, sets
 from tests.unit.dialects.kit import TOPOLOGY, close, node, pod, pod_group, reading, request
@@ -145,9 +147,13 @@ def test_what_is_worth_knowing_about_a_topology_is_noted() -> None:
     }
     (workload,) = reading(TOPOLOGY, node("n"), pod_group(spec)).workloads
 
-    assert [str(note) for note in workload.notes] == [
-        "spec.subGroups[0].topologyConstraint.topology: A topology without a level asks for nothing."
-        " Name a required or a preferred level.",
-        'spec: 1 node lacks label "topology/zone", a level of topology "tree", and cannot be used where a level is'
-        " required.",
+    assert findings(workload.notes) == [
+        finding(kai.TOPOLOGY_WITHOUT_LEVEL, "spec.subGroups[0].topologyConstraint.topology"),
+        finding(
+            kai.NODES_WITHOUT_LABEL,
+            "spec",
+            nodes="1 node lacks label",
+            label="topology/zone",
+            topology="tree",
+        ),
     ]

@@ -1,4 +1,4 @@
-"""The topology constraints of a PodGroup and its subgroups, with the exact path and sentence that their author reads."""
+"""The topology constraints of a PodGroup and its subgroups, with the path and the facts that their author reads."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
+from closeknit.hub.problems import Field, OneOf
 from closeknit.hub.request import Group
-from tests.unit.dialects.kit import TOPOLOGY, close, node, pod, pod_group, problems, reading
+from closeknit.hub.sentences import core, kai
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.problems import Finding, finding, findings
+from tests.unit.dialects.expected import unknown_level
+from tests.unit.dialects.kit import TOPOLOGY, close, node, pod, pod_group, reading, reported
 
 
 @pytest.mark.parametrize(
@@ -17,7 +22,12 @@ from tests.unit.dialects.kit import TOPOLOGY, close, node, pod, pod_group, probl
         pytest.param(
             {"topologyConstraint": close("topology/rack", topology="treee")},
             [
-                '2:spec.topologyConstraint.topology: Topology "treee" is not there. Did you mean "tree"? Allowed: "tree".'
+                finding(
+                    kai.TOPOLOGY_NOT_THERE,
+                    "2:spec.topologyConstraint.topology",
+                    topology="treee",
+                    allowed=OneOf("treee", ("tree",)),
+                )
             ],
             id="an unknown topology is named with the nearest one",
             marks=pytest.mark.requirement("A15"),
@@ -25,17 +35,17 @@ from tests.unit.dialects.kit import TOPOLOGY, close, node, pod, pod_group, probl
         pytest.param(
             {"topologyConstraint": {"requiredTopologyLevel": "topology/rack"}},
             [
-                '2:spec.topologyConstraint.topology: The topology whose levels are meant is missing. Allowed: "tree".'
+                finding(
+                    core.TOPOLOGY_MISSING, "2:spec.topologyConstraint.topology", allowed=OneOf("", ("tree",))
+                )
             ],
             id="a level without a topology says nothing",
         ),
         pytest.param(
             {"topologyConstraint": close("topology/rak", "topology/row")},
             [
-                '2:spec.topologyConstraint.requiredTopologyLevel: Topology "tree" has no level "topology/rak".'
-                ' Did you mean "topology/rack"? Allowed: "block", "topology/block", "topology/rack", "topology/zone".',
-                '2:spec.topologyConstraint.preferredTopologyLevel: Topology "tree" has no level "topology/row".'
-                ' Did you mean "topology/zone"? Allowed: "block", "topology/block", "topology/rack", "topology/zone".',
+                unknown_level("2:spec.topologyConstraint.requiredTopologyLevel", "topology/rak"),
+                unknown_level("2:spec.topologyConstraint.preferredTopologyLevel", "topology/row"),
             ],
             id="an unknown level is named with the nearest one",
             marks=pytest.mark.requirement("A20"),
@@ -48,9 +58,14 @@ from tests.unit.dialects.kit import TOPOLOGY, close, node, pod, pod_group, probl
                 ],
             },
             [
-                '2:spec.subgroups[0].topologyConstraint.requiredTopologyLevel: "topology/zone" is coarser than "topology/rack",'
-                " which spec.topologyConstraint.requiredTopologyLevel names."
-                ' Name "topology/rack" or a finer level, or leave it out.'
+                finding(
+                    core.COARSER_LEVEL,
+                    "2:spec.subgroups[0].topologyConstraint.requiredTopologyLevel",
+                    level="topology/zone",
+                    bound="topology/rack",
+                    field=Field(("spec", "topologyConstraint", "requiredTopologyLevel")),
+                    called="level",
+                )
             ],
             id="a child coarser than the PodGroup is refused, naming both levels",
             marks=pytest.mark.requirement("A21"),
@@ -69,16 +84,21 @@ from tests.unit.dialects.kit import TOPOLOGY, close, node, pod, pod_group, probl
                 ]
             },
             [
-                '2:spec.subGroups[2].topologyConstraint.requiredTopologyLevel: "topology/zone" is coarser than "block",'
-                " which spec.subGroups[0].topologyConstraint.requiredTopologyLevel names."
-                ' Name "block" or a finer level, or leave it out.'
+                finding(
+                    core.COARSER_LEVEL,
+                    "2:spec.subGroups[2].topologyConstraint.requiredTopologyLevel",
+                    level="topology/zone",
+                    bound="block",
+                    field=Field(("spec", "subGroups", 0, "topologyConstraint", "requiredTopologyLevel")),
+                    called="level",
+                )
             ],
             id="a level is compared with the nearest ancestor that has one",
         ),
     ],
 )
-def test_refuses(spec: dict[str, Any], want: list[str]) -> None:
-    assert problems(TOPOLOGY, pod_group(spec)) == want
+def test_refuses(spec: dict[str, Any], want: list[Finding]) -> None:
+    assert reported(TOPOLOGY, pod_group(spec)) == want
 
 
 @pytest.mark.parametrize(
@@ -87,8 +107,13 @@ def test_refuses(spec: dict[str, Any], want: list[str]) -> None:
         pytest.param(
             {"topologyConstraint": close("topology/rack", "topology/zone")},
             [
-                'spec.topologyConstraint.preferredTopologyLevel: "topology/zone" is coarser than "topology/rack",'
-                " which spec.topologyConstraint.requiredTopologyLevel requires, so preferring it changes nothing."
+                finding(
+                    core.PREFERENCE_SAYS_NOTHING,
+                    "spec.topologyConstraint.preferredTopologyLevel",
+                    level="topology/zone",
+                    bound="topology/rack",
+                    field=Field(("spec", "topologyConstraint", "requiredTopologyLevel")),
+                )
             ],
             {"default/g": None},
             id="coarser than the requirement says nothing",
@@ -102,9 +127,13 @@ def test_refuses(spec: dict[str, Any], want: list[str]) -> None:
                 ],
             },
             [
-                'spec.subGroups[0].topologyConstraint.preferredTopologyLevel: "block" is coarser than'
-                ' "topology/rack", which spec.topologyConstraint.preferredTopologyLevel prefers.'
-                ' It counts only where "topology/rack" cannot be had.'
+                finding(
+                    core.PREFERENCE_COARSER,
+                    "spec.subGroups[0].topologyConstraint.preferredTopologyLevel",
+                    level="block",
+                    bound="topology/rack",
+                    field=Field(("spec", "topologyConstraint", "preferredTopologyLevel")),
+                )
             ],
             {"default/g": "topology/rack", "a": "topology/block", "b": None},
             id="coarser than the preference above counts where that cannot be had",
@@ -116,9 +145,13 @@ def test_refuses(spec: dict[str, Any], want: list[str]) -> None:
                 "subGroups": [{"name": "a", "minMember": 1, "topologyConstraint": close(preferred="block")}],
             },
             [
-                'spec.subGroups[0].topologyConstraint.preferredTopologyLevel: "block" is coarser than'
-                ' "topology/rack", which spec.topologyConstraint.requiredTopologyLevel requires,'
-                " so preferring it changes nothing."
+                finding(
+                    core.PREFERENCE_SAYS_NOTHING,
+                    "spec.subGroups[0].topologyConstraint.preferredTopologyLevel",
+                    level="block",
+                    bound="topology/rack",
+                    field=Field(("spec", "topologyConstraint", "requiredTopologyLevel")),
+                )
             ],
             {"default/g": None, "a": None},
             id="coarser than the requirement above says nothing",
@@ -126,14 +159,14 @@ def test_refuses(spec: dict[str, Any], want: list[str]) -> None:
     ],
 )
 def test_a_preference_is_never_refused_but_noted_where_it_is(
-    spec: dict[str, Any], notes: list[str], preferred: dict[str, str | None]
+    spec: dict[str, Any], notes: list[Finding], preferred: dict[str, str | None]
 ) -> None:
     found = reading(TOPOLOGY, pod_group(spec))
 
     assert found.problems == ()
     (workload,) = found.workloads
-    assert [str(note) for note in workload.notes] == notes
-    assert workload.request is not None
+    assert findings(workload.notes) == notes
+    assert isinstance(workload, PlaceableWorkload)
     groups = (member for member, _ in workload.request.root.walk() if isinstance(member, Group))
     assert {group.name: group.preferred for group in groups} == preferred
 
@@ -149,12 +182,27 @@ def test_a_second_topology_is_a_problem_that_names_both() -> None:
         ],
     }
 
-    assert problems(TOPOLOGY, other, pod_group(spec)) == [
-        '3:spec.subGroups[0].topologyConstraint.topology: "other" is not "tree",'
-        " which spec.topologyConstraint.topology names. A PodGroup can speak of several only where their levels nest into one tree.",
-        '3:spec.subGroups[1].topologyConstraint.topology: "gone" is not "tree",'
-        " which spec.topologyConstraint.topology names. A PodGroup can speak of several only where their levels nest into one tree.",
-        '3:spec.subGroups[1].topologyConstraint.topology: Topology "gone" is not there. Allowed: "other", "tree".',
+    assert reported(TOPOLOGY, other, pod_group(spec)) == [
+        finding(
+            kai.TWO_TOPOLOGIES,
+            "3:spec.subGroups[0].topologyConstraint.topology",
+            topology="other",
+            other="tree",
+            field=Field(("spec", "topologyConstraint", "topology")),
+        ),
+        finding(
+            kai.TWO_TOPOLOGIES,
+            "3:spec.subGroups[1].topologyConstraint.topology",
+            topology="gone",
+            other="tree",
+            field=Field(("spec", "topologyConstraint", "topology")),
+        ),
+        finding(
+            kai.TOPOLOGY_NOT_THERE,
+            "3:spec.subGroups[1].topologyConstraint.topology",
+            topology="gone",
+            allowed=OneOf("gone", ("other", "tree")),
+        ),
     ]
 
 
@@ -165,8 +213,13 @@ def test_an_unknown_topology_is_told_once_where_it_is_first_named() -> None:
         ]
     }
 
-    assert problems(pod_group(spec)) == [
-        '1:spec.subGroups[0].topologyConstraint.topology: Topology "gone" is not there. None is given; add it, or name none.'
+    assert reported(pod_group(spec)) == [
+        finding(
+            kai.TOPOLOGY_NOT_THERE,
+            "1:spec.subGroups[0].topologyConstraint.topology",
+            topology="gone",
+            allowed=OneOf("gone", ()),
+        )
     ]
 
 
@@ -174,8 +227,8 @@ def test_an_unknown_topology_is_told_once_where_it_is_first_named() -> None:
 def test_a_topology_with_problems_of_its_own_is_not_called_missing(broken: str) -> None:
     topology = TOPOLOGY.partition("spec:")[0] + f"spec: {{{broken}}}"
 
-    assert problems(topology, pod_group({"topologyConstraint": close("topology/rack")}))[1:] == [
-        '2:spec.topologyConstraint.topology: Topology "tree" has problems of its own. Correct them first.'
+    assert reported(topology, pod_group({"topologyConstraint": close("topology/rack")}))[1:] == [
+        finding(core.HAS_PROBLEMS, "2:spec.topologyConstraint.topology", kind="Topology", name="tree")
     ]
 
 
@@ -215,7 +268,7 @@ def test_topologies_whose_levels_nest_are_one_tree(racks: dict[str, tuple[str, s
         assert set(joint.labels) == {"zone", "rack", "kubernetes.io/hostname"}
         assert joint.labels.index("zone") < joint.labels.index("rack") or not racks
         (workload,) = found.workloads
-        assert workload.request is not None
+        assert isinstance(workload, PlaceableWorkload)
         groups = (member for member, _ in workload.request.root.walk() if isinstance(member, Group))
         assert {group.name: group.required for group in groups} == {
             "default/g": None,
@@ -236,7 +289,14 @@ def test_running_pods_that_break_a_level_are_named(rack: str, notes: int) -> Non
 
     (workload,) = reading(TOPOLOGY, *nodes, group, *running, pod("w", "g")).workloads
 
-    assert [str(note) for note in workload.notes] == [
-        'spec.topologyConstraint: Its running pods lie in several domains of "topology/rack", which it requires:'
-        " x in z/b/r1, y in z/b/r2. No further pod can join them all."
-    ][:notes]
+    assert (
+        findings(workload.notes)
+        == [
+            finding(
+                kai.RUNNING_APART,
+                "spec.topologyConstraint",
+                level="topology/rack",
+                pods="x in z/b/r1, y in z/b/r2",
+            )
+        ][:notes]
+    )

@@ -24,6 +24,7 @@ from closeknit.hub.nodes import (
 from closeknit.hub.request import Group, HostPort, PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Level, Topology
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.kit import node, pod, pod_group
 
 
@@ -202,7 +203,7 @@ def test_a_request_of_ten_thousand_pods_is_written_and_read() -> None:
     text = "\n".join(json.dumps(made) for made in (to_pod_group(request), *to_pods(request)))
 
     (workload,) = read([Source("f", text.encode())]).workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     assert sum(pods.count for pods in workload.request.root.pod_sets()) == 10_000
 
 

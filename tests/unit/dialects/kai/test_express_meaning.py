@@ -20,7 +20,7 @@ from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.request import Group, Request
 from closeknit.hub.topology import Topology
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload
 from closeknit.testing.random_requests import random_instance
 
 REQUESTS = 60
@@ -32,7 +32,7 @@ Topologies = Mapping[str, Topology]
 
 def said(request: Request, topologies: Topologies, family: Any) -> Objects:
     """The request in the words of a family; raises where it has none."""
-    workload = Workload(ObjectName("v1", "X", "default", "train"), "x", request)
+    workload = PlaceableWorkload(ObjectName("v1", "X", "default", "train"), "x", request)
     return list(family.express(workload, topologies))
 
 
@@ -137,7 +137,7 @@ def compared(
         result = read([source(objects)])
         assert [str(problem) for problem in result.problems] == [], f"seed {seed}"
         (again,) = result.workloads
-        assert again.request is not None
+        assert isinstance(again, PlaceableWorkload)
         before, after = Engine(cluster).decide(request), Engine(cluster).decide(again.request)
         assert isinstance(before, Placed | Unplaceable)
         assert type(before) is type(after), f"seed {seed}"

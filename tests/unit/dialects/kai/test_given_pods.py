@@ -7,10 +7,15 @@ from typing import Any
 import pytest
 
 from closeknit.hub.nodes import NodeFilter
+from closeknit.hub.problems import OneOf
 from closeknit.hub.request import PodSet
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import hub, kai
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.problems import Finding, finding, findings
+from tests.unit.dialects.expected import wrong_type
 from tests.unit.dialects.kai.pod_sets import GPU, assumed, sets
-from tests.unit.dialects.kit import node, pod, pod_group, problems, reading, request
+from tests.unit.dialects.kit import node, pod, pod_group, reading, reported, request
 
 
 def test_given_pods_replace_the_assumed_ones_of_their_subgroup_only() -> None:
@@ -70,10 +75,10 @@ def test_pods_that_are_being_deleted_are_not_counted() -> None:
         '"name": "b"', '"name": "b", "deletionTimestamp": "2025-01-01T00:00:00Z"'
     )
     found = reading(node("n"), pod_group({"minMember": 1}), pod("a", "g"), leaving)
-    request = found.workloads[0].request
+    (workload,) = found.workloads
 
-    assert request is not None
-    assert [(pods.pods, pods.bound) for pods in request.root.pod_sets()] == [(("a",), ())]
+    assert isinstance(workload, PlaceableWorkload)
+    assert [(pods.pods, pods.bound) for pods in workload.request.root.pod_sets()] == [(("a",), ())]
     assert [(held.workload, held.node) for held in found.cluster.holdings] == [("default/g", "n")]
 
 
@@ -96,15 +101,26 @@ def test_pods_that_differ_only_in_the_order_of_a_set_have_one_shape() -> None:
 def test_the_pods_of_another_namespace_do_not_count() -> None:
     elsewhere = pod("a", "g").replace('"name": "a"', '"name": "a", "namespace": "other"')
 
-    assert problems(pod_group({}), elsewhere) == [
-        '2:metadata.annotations.pod-group-name: There is no PodGroup "g" in namespace "other". None is given; add it, or name none.'
+    assert reported(pod_group({}), elsewhere) == [
+        finding(
+            kai.NO_SUCH_POD_GROUP,
+            "2:metadata.annotations.pod-group-name",
+            group="g",
+            namespace="other",
+            allowed=OneOf("g", ()),
+        )
     ]
 
 
 def test_a_pod_group_that_is_not_there_is_named_with_the_nearest_one() -> None:
-    assert problems(pod_group({}, name="train"), pod("a", "trane")) == [
-        '2:metadata.annotations.pod-group-name: There is no PodGroup "trane" in namespace "default".'
-        ' Did you mean "train"? Allowed: "train".'
+    assert reported(pod_group({}, name="train"), pod("a", "trane")) == [
+        finding(
+            kai.NO_SUCH_POD_GROUP,
+            "2:metadata.annotations.pod-group-name",
+            group="trane",
+            namespace="default",
+            allowed=OneOf("trane", ("train",)),
+        )
     ]
 
 
@@ -125,61 +141,78 @@ NESTED = {
         pytest.param(
             NESTED,
             pod("p", "g", "decoder"),
-            f'{LABEL}: PodGroup default/g has no subgroup "decoder". Did you mean "decode"? Allowed: "api", "decode", "prefill".',
+            finding(
+                kai.NO_SUCH_SUBGROUP,
+                LABEL,
+                subgroup="decoder",
+                group="default/g",
+                allowed=OneOf("decoder", ("api", "decode", "prefill")),
+            ),
             id="an unknown subgroup is named with the nearest one",
         ),
         pytest.param(
             NESTED,
             pod("p", "g"),
-            f"{LABEL}: PodGroup default/g has subgroups, so each of its pods must name one."
-            ' Allowed: "api", "decode", "prefill".',
+            finding(
+                kai.POD_WITHOUT_SUBGROUP,
+                LABEL,
+                group="default/g",
+                allowed=OneOf("", ("api", "decode", "prefill")),
+            ),
             id="a pod without a subgroup is reported, not dropped",
             marks=pytest.mark.requirement("A35"),
         ),
         pytest.param(
             NESTED,
             pod("p", "g", "workers"),
-            f'{LABEL}: "workers" has subgroups, and so no pods of its own. Allowed: "decode", "prefill".',
+            finding(
+                kai.POD_OF_A_PARENT,
+                LABEL,
+                subgroup="workers",
+                allowed=OneOf("workers", ("decode", "prefill")),
+            ),
             id="a pod cannot belong to a subgroup that has subgroups",
             marks=pytest.mark.requirement("A35"),
         ),
         pytest.param(
             {},
             pod("p", "g", "a"),
-            f'{LABEL}: There is no subgroup "a": PodGroup default/g has none. Remove the label.',
+            finding(kai.POD_GROUP_WITHOUT_SUBGROUPS, LABEL, subgroup="a", group="default/g"),
             id="a pod cannot name a subgroup where there are none",
         ),
         pytest.param(
             {"minMember": 3},
             pod("p", "g"),
-            "1:spec.minMember: 3 pods must run at once, and 1 is given. Give 2 more, or none to have them assumed.",
+            finding(kai.TOO_FEW_PODS, "1:spec.minMember", needed="3 pods", given="1 is given", missing=2),
             id="too few pods for the minimum are reported",
         ),
         pytest.param(
             {},
             pod("p", "g", gpus=-1),
-            '2:spec.containers[0].resources.requests["nvidia.com/gpu"]: -1 is negative. Write zero or more.',
+            finding(hub.NEGATIVE, '2:spec.containers[0].resources.requests["nvidia.com/gpu"]', value=-1),
             id="a negative quantity is reported at its path",
         ),
     ],
 )
-def test_pods_that_do_not_fit_make_the_workload_invalid(spec: dict[str, Any], given: str, want: str) -> None:
+def test_pods_that_do_not_fit_make_the_workload_invalid(
+    spec: dict[str, Any], given: str, want: Finding
+) -> None:
     found = reading(pod_group(spec), given)
 
-    assert [str(problem).removeprefix("f:") for problem in found.problems] == [want]
-    assert found.workloads[0].request is None
+    assert findings(found.problems) == [want]
+    assert not isinstance(found.workloads[0], PlaceableWorkload)
     assert len(found.workloads[0].problems) == 1
 
 
 def test_a_pod_that_runs_is_not_asked_for_what_only_placing_needs() -> None:
     running = pod("p", "g", nodeName="n", resourceClaims=[{"name": "x"}])
 
-    assert problems(node("n"), pod_group({}), running) == []
+    assert reported(node("n"), pod_group({}), running) == []
 
 
 def test_a_finished_pod_may_name_what_it_likes() -> None:
     assert (
-        problems(pod_group(NESTED), pod("p", "g", "gone", "Succeeded"), pod("q", "gone", "", "Failed")) == []
+        reported(pod_group(NESTED), pod("p", "g", "gone", "Succeeded"), pod("q", "gone", "", "Failed")) == []
     )
 
 
@@ -188,8 +221,8 @@ def test_the_default_subgroup_may_be_named() -> None:
 
 
 def test_a_pod_of_a_pod_group_that_cannot_be_read_is_no_stray() -> None:
-    assert problems(pod_group({"minMember": "x"}), pod("p", "g")) == [
-        '1:spec.minMember: Found "x", a string, where a whole number is expected.'
+    assert reported(pod_group({"minMember": "x"}), pod("p", "g")) == [
+        wrong_type("1:spec.minMember", '"x", a string,', "a whole number")
     ]
 
 

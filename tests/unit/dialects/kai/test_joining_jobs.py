@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from closeknit.hub.problems import OneOf
 from closeknit.hub.request import PodSet
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import kai
+from tests.kit.problems import finding
 from tests.unit.dialects.kai.pod_sets import sets
-from tests.unit.dialects.kit import pod, pod_group, problems, request
+from tests.unit.dialects.kit import pod, pod_group, reported, request
 
 
 def joining(name: str, count: int, group: str = "g", subgroup: str = "", gpus: int = 8) -> str:
@@ -66,6 +69,6 @@ def test_jobs_join_the_subgroups_that_their_templates_name() -> None:
 
 
 def test_a_job_that_joins_nothing_is_told() -> None:
-    assert problems(joining("job", 2)) == [
-        '1:spec: There is no PodGroup "g" in namespace "default". None is given; add it, or name none.'
+    assert reported(joining("job", 2)) == [
+        finding(kai.NO_SUCH_POD_GROUP, "1:spec", group="g", namespace="default", allowed=OneOf("g", ()))
     ]

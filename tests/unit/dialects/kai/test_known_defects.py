@@ -14,9 +14,14 @@ import pytest
 from closeknit.dialects import Reading
 from closeknit.engine import Engine
 from closeknit.hub.outcome import LevelChange, Outcome, Placed, Unplaceable
+from closeknit.hub.problems import Field, OneOf
+from closeknit.hub.sentences import core, hub
+from closeknit.hub.shortfall import NoDomain
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.problems import finding
 from tests.unit.dialects.kai.owned import MINIMUM, job
 from tests.unit.dialects.kit import node as plain_node
-from tests.unit.dialects.kit import pod, pod_group, problems, reading
+from tests.unit.dialects.kit import pod, pod_group, reading, reported
 
 TOPOLOGY = json.dumps(
     {
@@ -54,7 +59,7 @@ def solved(*texts: str) -> Outcome:
     found = reading(TOPOLOGY, *texts)
     assert [str(problem) for problem in found.problems] == []
     (workload,) = found.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     return Engine(found.cluster).solve(workload.request)
 
 
@@ -100,7 +105,7 @@ def test_pods_that_run_apart_keep_the_rest_from_a_rack_and_it_is_told_what_would
 
     assert isinstance(outcome, Unplaceable)
     (shortfall,) = outcome.shortfalls
-    assert (shortfall.level, shortfall.wanted, shortfall.fits) == ("rack", 1, 0)
+    assert (shortfall.reason, shortfall.wanted, shortfall.fits) == (NoDomain("rack"), 1, 0)
     assert shortfall.relaxations[0].changes == (LevelChange("default/g", "zone"),)
 
 
@@ -138,9 +143,15 @@ def test_c5_of_pods_that_differ_too() -> None:
 def test_c7_a_child_that_is_coarser_than_its_parent_is_told_instead_of_waiting_for_ever() -> None:
     spec = {**within("rack"), "subGroups": [leaf("a", 1, "zone")]}
 
-    assert problems(TOPOLOGY, pod_group(spec)) == [
-        '2:spec.subGroups[0].topologyConstraint.requiredTopologyLevel: "zone" is coarser than "rack", which'
-        ' spec.topologyConstraint.requiredTopologyLevel names. Name "rack" or a finer level, or leave it out.'
+    assert reported(TOPOLOGY, pod_group(spec)) == [
+        finding(
+            core.COARSER_LEVEL,
+            "2:spec.subGroups[0].topologyConstraint.requiredTopologyLevel",
+            level="zone",
+            bound="rack",
+            field=Field(("spec", "topologyConstraint", "requiredTopologyLevel")),
+            called="level",
+        )
     ]
 
 
@@ -156,9 +167,14 @@ def test_c8_subgroups_above_the_minimum_stay_in_the_zone_that_is_required() -> N
 
 
 def test_m1_a_level_that_does_not_exist_is_told() -> None:
-    assert problems(TOPOLOGY, pod_group(within("row"))) == [
-        '2:spec.topologyConstraint.requiredTopologyLevel: Topology "t" has no level "row".'
-        ' Allowed: "rack", "zone".'
+    assert reported(TOPOLOGY, pod_group(within("row"))) == [
+        finding(
+            hub.UNKNOWN_LEVEL,
+            "2:spec.topologyConstraint.requiredTopologyLevel",
+            topology="t",
+            level="row",
+            remedy=OneOf("row", ("rack", "zone")),
+        )
     ]
 
 
@@ -187,7 +203,7 @@ def test_2095_pod_groups_of_one_name_in_two_namespaces_are_two() -> None:
 
 
 def bound(found: Reading) -> dict[str, list[str]]:
-    requests = [each.request for each in found.workloads if each.request is not None]
+    requests = [each.request for each in found.workloads if isinstance(each, PlaceableWorkload)]
     return {
         request.name: [name for pods in request.root.pod_sets() for name in pods.bound]
         for request in requests

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from closeknit.hub.request import Group
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.kai.grouped import SEGMENTS_OF_TWO, translated, tree
 from tests.unit.dialects.kai.owned import (
     MINIMUM,
@@ -201,7 +202,7 @@ def test_leaders_of_one_stateful_set_belong_each_to_its_own_group() -> None:
     bound = [
         sum(len(pods.bound) for pods in each.request.root.pod_sets())
         for each in found.workloads
-        if each.request is not None
+        if isinstance(each, PlaceableWorkload)
     ]
     assert bound == [0, 1]
 

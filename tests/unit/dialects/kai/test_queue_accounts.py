@@ -11,8 +11,10 @@ import pytest
 
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed, Unplaceable
-from closeknit.scheduler.planning import Verdict, plan
-from tests.unit.dialects.kit import node, pod, pod_group, reading
+from closeknit.hub.sentences import core
+from closeknit.scheduler.planning import AnyVerdict, plan
+from tests.kit.problems import finding
+from tests.unit.dialects.kit import node, pod, pod_group, reading, reported
 
 FREE: Mapping[str, Any] = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 
@@ -35,13 +37,13 @@ def gang(name: str, queue: str, pods: int, **spec: Any) -> list[str]:
     return [made, *(pod(f"{name}-{i}", name) for i in range(pods))]
 
 
-def planned(*texts: str, gpus: int = 8) -> list[Verdict]:
+def planned(*texts: str, gpus: int = 8) -> list[AnyVerdict]:
     read = reading(node("x", **{"nvidia.com/gpu": str(gpus), "cpu": "64", "memory": "64Gi"}), *texts)
     assert read.problems == ()
     return list(plan(Engine(read.cluster), read.cluster, read.workloads))
 
 
-def placed(verdicts: Sequence[Verdict]) -> list[str]:
+def placed(verdicts: Sequence[AnyVerdict]) -> list[str]:
     return [v.workload.object.name for v in verdicts if isinstance(v.outcome, Placed)]
 
 
@@ -245,7 +247,7 @@ def test_queues_that_are_each_others_parents_count_nothing() -> None:
 def test_a_minimum_runtime_that_is_no_duration_is_told() -> None:
     made: Any = json.loads(queue("q"))
     made["spec"] |= {"preemptMinRuntime": "soon", "reclaimMinRuntime": "-1s"}
-    assert [str(each.problem) for each in reading(json.dumps(made)).problems] == [
-        'spec.preemptMinRuntime: "soon" is not a duration. Write it as in 90s or 1h30m.',
-        'spec.reclaimMinRuntime: "-1s" is negative. Write zero or more, as in 90s.',
+    assert reported(json.dumps(made)) == [
+        finding(core.NOT_A_DURATION, "1:spec.preemptMinRuntime", value="soon"),
+        finding(core.NEGATIVE_DURATION, "1:spec.reclaimMinRuntime", value="-1s"),
     ]

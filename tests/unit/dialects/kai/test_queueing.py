@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.kai.owned import job
 from tests.unit.dialects.kit import pod_group, reading
 
@@ -28,7 +29,7 @@ def test_the_run_time_of_a_pod_group(written: str | None, seconds: float | None)
     annotations = {RUN: written} if written is not None else {}
     (workload,) = reading(pod_group({"minMember": 1}, annotations=annotations)).workloads
     assert workload.run_seconds == seconds
-    assert workload.problems == ()
+    assert isinstance(workload, PlaceableWorkload)
     noted = written is not None and seconds is None
     assert [each.code.name for each in workload.notes] == (["not-a-run-time"] if noted else [])
 

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import hub, kai
+from tests.kit.problems import Finding, finding
+from tests.unit.dialects.expected import not_found, wrong_type
 from tests.unit.dialects.kai.owned import changed, job
-from tests.unit.dialects.kit import pod_group, problems
+from tests.unit.dialects.kit import pod_group, reported
 
 
 def queue(name: str, parent: str = "", **resources: Any) -> str:
@@ -28,69 +32,63 @@ FOREST = (queue("research"), queue("team-a", "research"), queue("team-b", "resea
     [
         pytest.param(
             (queue("research"), queue("team-a", "reserch")),
-            [
-                '2:spec.parentQueue: There is no Queue "reserch". Did you mean "research"? Allowed: "research".'
-            ],
+            [not_found("2:spec.parentQueue", "Queue", "reserch", ("research",))],
             id="a parent that does not exist",
         ),
         pytest.param(
             (queue("a", "b"), queue("b", "c"), queue("c", "a"), queue("d", "a")),
-            [
-                '1:spec.parentQueue: These queues are each other\'s parents: "a" > "b" > "c" > "a".'
-                " Let one of them have no parent."
-            ],
+            [finding(kai.CIRCLE_OF_QUEUES, "1:spec.parentQueue", circle='"a" > "b" > "c" > "a"')],
             id="queues that are each other's parents, told once",
         ),
         pytest.param(
             (queue("a", "a"),),
-            [
-                '1:spec.parentQueue: These queues are each other\'s parents: "a" > "a".'
-                " Let one of them have no parent."
-            ],
+            [finding(kai.CIRCLE_OF_QUEUES, "1:spec.parentQueue", circle='"a" > "a"')],
             id="a queue that is its own parent",
         ),
         pytest.param(
             (queue("a", gpu={"quota": -2, "limit": -1, "overQuotaWeight": -0.5}),),
             [
-                "1:spec.resources.gpu.quota: -2 is negative. Write zero or more, or -1 for no limit.",
-                "1:spec.resources.gpu.overQuotaWeight: -0.5 is negative. Write zero or more.",
+                finding(kai.NEGATIVE_QUOTA, "1:spec.resources.gpu.quota", value=-2, unlimited=-1),
+                finding(hub.NEGATIVE, "1:spec.resources.gpu.overQuotaWeight", value=-0.5),
             ],
             id="quotas that mean nothing",
         ),
         pytest.param(
             (queue("a", cpu={"quota": "4"}),),
-            ['1:spec.resources.cpu.quota: Found "4", a string, where a number is expected.'],
+            [wrong_type("1:spec.resources.cpu.quota", '"4", a string,', "a number")],
             id="a quota that is no number",
         ),
         pytest.param(
             (*FOREST, pod_group({"queue": "team-c"})),
-            [
-                '5:spec.queue: There is no Queue "team-c". Did you mean "team-b"?'
-                ' Allowed: "alone", "team-a", "team-b".'
-            ],
+            [not_found("5:spec.queue", "Queue", "team-c", ("alone", "team-a", "team-b"))],
             id="a PodGroup in a queue that does not exist",
         ),
         pytest.param(
             (*FOREST, pod_group({"queue": "research"})),
             [
-                '5:spec.queue: Queue "research" has queues below it, and so takes no workloads.'
-                ' Allowed: "team-a", "team-b".'
+                finding(
+                    kai.QUEUE_WITH_CHILDREN,
+                    "5:spec.queue",
+                    queue="research",
+                    allowed=OneOf("", ("team-a", "team-b")),
+                )
             ],
             id="a PodGroup in a queue that has children",
         ),
         pytest.param(
             (*FOREST, pod_group({})),
-            [
-                "5:spec.queue: No queue is named, so KAI would pass it over."
-                ' Allowed: "alone", "team-a", "team-b".'
-            ],
+            [finding(kai.NO_QUEUE_NAMED, "5:spec.queue", allowed=OneOf("", ("alone", "team-a", "team-b")))],
             id="a PodGroup in no queue",
         ),
         pytest.param(
             (*FOREST, job()),
             [
-                '5:metadata.labels["kai.scheduler/queue"]: There is no Queue "default-queue".'
-                ' Allowed: "alone", "team-a", "team-b".'
+                not_found(
+                    '5:metadata.labels["kai.scheduler/queue"]',
+                    "Queue",
+                    "default-queue",
+                    ("alone", "team-a", "team-b"),
+                )
             ],
             id="a Job that names none, and so is in one that does not exist",
         ),
@@ -106,15 +104,15 @@ FOREST = (queue("research"), queue("team-a", "research"), queue("team-b", "resea
         pytest.param((pod_group({"queue": "any"}), job()), [], id="nothing where no queue is given at all"),
     ],
 )
-def test_what_is_told_of_queues(texts: tuple[str, ...], expected: list[str]) -> None:
-    assert problems(*texts) == expected
+def test_what_is_told_of_queues(texts: tuple[str, ...], expected: list[Finding]) -> None:
+    assert reported(*texts) == expected
 
 
 def test_queues_that_only_a_cluster_knows_are_passed_over_when_lenient() -> None:
-    assert problems(*FOREST, pod_group({"queue": "team-c"}), lenient=True) == []
+    assert reported(*FOREST, pod_group({"queue": "team-c"}), lenient=True) == []
 
 
 def test_a_queue_that_could_not_be_read_exists_all_the_same() -> None:
     broken = json.dumps(json.loads(queue("team-a")) | {"spec": {"parentQueue": 3}})
 
-    assert len(problems(broken, pod_group({"queue": "team-a"}))) == 1
+    assert len(reported(broken, pod_group({"queue": "team-a"}))) == 1

@@ -1,4 +1,4 @@
-"""Every rule for a PodGroup, with the exact path and sentence that its author reads."""
+"""Every rule for a PodGroup, with the path and the facts that its author reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,20 @@ from typing import Any
 
 import pytest
 
-from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, problems, reading
+from closeknit.hub.problems import Range
+from closeknit.hub.sentences import core, hub, kai, wire
+from closeknit.hub.workload import InvalidWorkload, PlaceableWorkload
+from tests.kit.problems import Finding, finding
+from tests.unit.dialects.expected import (
+    IN_QUOTES,
+    PRIORITY_CLASSES,
+    misspelt,
+    not_found,
+    unknown_choice,
+    with_suggestions,
+    wrong_type,
+)
+from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, reading, reported
 
 
 @pytest.mark.parametrize(
@@ -14,17 +27,12 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, problems, readin
     [
         pytest.param(
             {"minMember": 1, "minSubGroup": 1, "subGroups": [{"name": "a", "minMember": 1}]},
-            [
-                "2:spec.minSubGroup: minMember, which counts pods, stands here as well. Only one of the two can be given."
-            ],
+            [finding(kai.TWO_MINIMUMS, "2:spec.minSubGroup")],
             id="a PodGroup has minMember or minSubGroup, not both",
         ),
         pytest.param(
             {"subGroups": [{"name": "a", "minMember": 1, "minSubGroup": 0}]},
-            [
-                "2:spec.subGroups[0].minSubGroup: minMember, which counts pods, stands here as well."
-                " Only one of the two can be given."
-            ],
+            [finding(kai.TWO_MINIMUMS, "2:spec.subGroups[0].minSubGroup")],
             id="a subgroup has minMember or minSubGroup, not both",
         ),
         pytest.param(
@@ -36,21 +44,20 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, problems, readin
                 "markUnschedulable": "yes",
             },
             [
-                '2:spec.preemptibility: "Preemptible" is not known. Did you mean "preemptible"?'
-                ' Allowed: "non-preemptible", "preemptible".',
-                '2:spec.preemptionDelay: "-5s" is negative. Write zero or more, as in 90s.',
-                '2:spec.stalenessGracePeriod: "soon" is not a duration. Write it as in 90s or 1h30m.',
-                "2:spec.schedulingBackoff: 2 is not known. Allowed are -1 and 1.",
-                '2:spec.markUnschedulable: Found "yes", a string, where true or false is expected.',
+                unknown_choice("2:spec.preemptibility", "Preemptible", ("preemptible", "non-preemptible")),
+                finding(core.NEGATIVE_DURATION, "2:spec.preemptionDelay", value="-5s"),
+                finding(core.NOT_A_DURATION, "2:spec.stalenessGracePeriod", value="soon"),
+                finding(kai.NOT_A_BACKOFF, "2:spec.schedulingBackoff", value="2"),
+                wrong_type("2:spec.markUnschedulable", '"yes", a string,', "true or false"),
             ],
             id="fields that are not about placement are held to what KAI takes",
         ),
         pytest.param(
             {"preemptibility": 1, "preemptionDelay": 5, "schedulingBackoff": True},
             [
-                "2:spec.preemptibility: Found 1, a number, where a string is expected.",
-                "2:spec.preemptionDelay: Found 5, a number, where a string is expected.",
-                "2:spec.schedulingBackoff: true is not known. Allowed are -1 and 1.",
+                wrong_type("2:spec.preemptibility", "1, a number,", "a string"),
+                wrong_type("2:spec.preemptionDelay", "5, a number,", "a string"),
+                finding(kai.NOT_A_BACKOFF, "2:spec.schedulingBackoff", value="true"),
             ],
             id="fields that are not about placement have their types",
         ),
@@ -67,26 +74,24 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, problems, readin
         ),
         pytest.param(
             {"subGroups": [{"name": "a"}, {"name": "b", "minMember": 1}]},
-            ['2:spec.subGroups[0].minMember: "a" needs minMember: how many of its pods must run at once.'],
+            [finding(kai.LEAF_WITHOUT_MINIMUM, "2:spec.subGroups[0].minMember", name="a")],
             id="a leaf needs minMember",
             marks=pytest.mark.requirement("A10"),
         ),
         pytest.param(
             {"subGroups": [{"name": "a", "minSubGroup": 1}]},
-            [
-                '2:spec.subGroups[0].minSubGroup: No subgroup has "a" as its parent. Use minMember, which counts pods.'
-            ],
+            [finding(kai.LEAF_COUNTS_SUBGROUPS, "2:spec.subGroups[0].minSubGroup", name="a")],
             id="a leaf has no subgroups to count",
         ),
         pytest.param(
             {"subGroups": [{"name": "a", "minMember": 1}, {"name": "b", "parent": "a", "minMember": 1}]},
-            ['2:spec.subGroups[0].minMember: "a" has subgroups, and so no pods of its own. Use minSubGroup.'],
+            [finding(kai.PARENT_COUNTS_PODS, "2:spec.subGroups[0].minMember", name="a")],
             id="a parent has no pods to count",
             marks=pytest.mark.requirement("A9"),
         ),
         pytest.param(
             {"minSubGroup": 3, "subGroups": [{"name": "a", "minMember": 1}, {"name": "b", "minMember": 1}]},
-            ["2:spec.minSubGroup: 3 is more than there are children. Allowed are 0 to 2."],
+            [finding(kai.MORE_THAN_CHILDREN, "2:spec.minSubGroup", value=3, allowed=Range(0, 2))],
             id="a PodGroup cannot need more subgroups than it has",
         ),
         pytest.param(
@@ -97,76 +102,76 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, problems, readin
                     {"name": "c", "minMember": 1},
                 ]
             },
-            ["2:spec.subGroups[0].minSubGroup: 2 is more than there are children. Allowed are 0 to 1."],
+            [
+                finding(
+                    kai.MORE_THAN_CHILDREN, "2:spec.subGroups[0].minSubGroup", value=2, allowed=Range(0, 1)
+                )
+            ],
             id="a subgroup cannot need more children than it has",
         ),
         pytest.param(
             {"minSubGroup": 1},
-            ["2:spec.minSubGroup: This counts subgroups, and there are none in subGroups. Use minMember."],
+            [finding(kai.NO_SUBGROUPS_TO_COUNT, "2:spec.minSubGroup", field="subGroups")],
             id="a PodGroup without subgroups has none to count",
         ),
         pytest.param(
             {"minMember": -1},
-            ["2:spec.minMember: -1 is negative. Write zero or more."],
+            [finding(hub.NEGATIVE, "2:spec.minMember", value=-1)],
             id="minMember cannot be negative",
         ),
         pytest.param(
             {"minSubGroup": -2, "subGroups": [{"name": "a", "minMember": -1}]},
             [
-                "2:spec.minSubGroup: -2 is negative. Write zero or more.",
-                "2:spec.subGroups[0].minMember: -1 is negative. Write zero or more.",
+                finding(hub.NEGATIVE, "2:spec.minSubGroup", value=-2),
+                finding(hub.NEGATIVE, "2:spec.subGroups[0].minMember", value=-1),
             ],
             id="every negative number is told",
         ),
         pytest.param(
             {"minMember": 2**31},
             [
-                "2:spec.minMember: 2147483648 is out of range. Allowed is at most 2147483647.",
+                finding(
+                    wire.OUT_OF_RANGE, "2:spec.minMember", value="2147483648", limit="at most 2147483647"
+                ),
             ],
             id="a number must fit 32 bits",
         ),
         pytest.param(
             {"minMember": 2_000_000_000},
-            ["2:spec.minMember: Pods are assumed where none are given, but at most 150000 for one PodGroup."],
+            [finding(kai.TOO_MANY_ASSUMED, "2:spec.minMember", most=150_000)],
             id="pods are assumed up to the size of a cluster",
         ),
         pytest.param(
             {"subGroups": [{"name": name, "minMember": 60_000} for name in "abc"]},
-            [
-                "2:spec.subGroups[2].minMember: Pods are assumed where none are given, but at most 150000 for one PodGroup."
-            ],
+            [finding(kai.TOO_MANY_ASSUMED, "2:spec.subGroups[2].minMember", most=150_000)],
             id="assumed pods are counted over all subgroups",
         ),
         pytest.param(
             {"priorityClassName": "trane"},
-            [
-                '2:spec.priorityClassName: There is no PriorityClass "trane". Did you mean "train"? Allowed: "build",'
-                ' "build-preemptible", "inference", "system-cluster-critical", "system-node-critical", "train".'
-            ],
+            [not_found("2:spec.priorityClassName", "PriorityClass", "trane", PRIORITY_CLASSES)],
             id="an unknown priority class is named with the nearest one",
         ),
         pytest.param(
             {"minMembers": 1, "subGroups": [{"name": "a", "minMember": 1, "topologyConstrain": {}}]},
             [
-                '2:spec.minMembers: There is no field "minMembers" here. Did you mean "minMember"?',
-                '2:spec.subGroups[0].topologyConstrain: There is no field "topologyConstrain" here.'
-                ' Did you mean "topologyConstraint"?',
+                misspelt("2:spec.minMembers", "minMembers", "minMember"),
+                misspelt("2:spec.subGroups[0].topologyConstrain", "topologyConstrain", "topologyConstraint"),
             ],
             id="misspelt fields are named with the nearest ones",
         ),
         pytest.param(
             {"minMember": "2", "subGroups": {"name": "a"}, "topologyConstraint": {"topology": 5}},
             [
-                '2:spec.minMember: Found "2", a string, where a whole number is expected.',
-                "2:spec.subGroups: Found a mapping where a list is expected.",
-                "2:spec.topologyConstraint.topology: Found 5, a number, where a string is expected. Put it in quotes.",
+                wrong_type("2:spec.minMember", '"2", a string,', "a whole number"),
+                wrong_type("2:spec.subGroups", "a mapping", "a list"),
+                wrong_type("2:spec.topologyConstraint.topology", "5, a number,", "a string", IN_QUOTES),
             ],
             id="wrong types are all told, with what was found",
         ),
     ],
 )
-def test_refuses(spec: dict[str, Any], want: list[str]) -> None:
-    assert problems(TOPOLOGY, pod_group(spec)) == want
+def test_refuses(spec: dict[str, Any], want: list[Finding]) -> None:
+    assert with_suggestions(reported(TOPOLOGY, pod_group(spec))) == want
 
 
 def test_all_problems_come_at_once() -> None:
@@ -184,9 +189,7 @@ def test_all_problems_come_at_once() -> None:
         ],
     }
 
-    found = problems(TOPOLOGY, pod_group(spec))
-
-    assert [line.partition(": ")[0] for line in found] == [
+    assert [problem.where for problem in reported(TOPOLOGY, pod_group(spec))] == [
         "2:spec.extra",
         "2:spec.subGroups[3].name",
         "2:spec.subGroups[4].name",
@@ -204,7 +207,7 @@ def test_an_invalid_pod_group_is_a_workload_without_a_request() -> None:
     for spec in ({"minMember": -1}, {"minMember": "x"}, {"nonsense": 1}):
         (workload,) = reading(pod_group(spec)).workloads
 
-        assert workload.request is None
+        assert isinstance(workload, InvalidWorkload)
         assert workload.object.name == "g"
         assert len(workload.problems) == 1
 
@@ -214,10 +217,10 @@ def test_lenient_passes_over_unknown_fields_and_priority_classes() -> None:
     found = reading(pod_group(spec), lenient=True)
 
     assert found.problems == ()
-    assert found.workloads[0].request is not None
+    assert isinstance(found.workloads[0], PlaceableWorkload)
 
 
 def test_lenient_does_not_pass_over_mistakes() -> None:
-    assert problems(pod_group({"minMember": -1, "colour": "red"}), lenient=True) == [
-        "1:spec.minMember: -1 is negative. Write zero or more."
+    assert reported(pod_group({"minMember": -1, "colour": "red"}), lenient=True) == [
+        finding(hub.NEGATIVE, "1:spec.minMember", value=-1)
     ]

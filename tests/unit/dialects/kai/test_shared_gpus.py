@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from closeknit.hub.sentences import kai
+from closeknit.hub.workload import InvalidWorkload
+from tests.kit.problems import finding, findings
 from tests.unit.dialects.kit import node, pod, reading
 
 
@@ -51,5 +54,6 @@ def test_a_pending_part_of_a_gpu_is_valid_and_not_placed() -> None:
     found = reading(node("n"), json.dumps(made))
 
     assert found.problems == ()
-    assert [workload.request for workload in found.workloads] == [None]
-    assert "Parts of a GPU cannot be placed here." in str(found.workloads[0].problems[0])
+    (workload,) = found.workloads
+    assert isinstance(workload, InvalidWorkload)
+    assert findings(workload.problems) == [finding(kai.SHARED_GPU, "metadata.annotations.gpu-fraction")]

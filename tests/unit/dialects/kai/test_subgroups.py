@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.unit.dialects.kit import TOPOLOGY, close, pod, pod_group, problems
+from closeknit.hub.problems import Field, OneOf
+from closeknit.hub.sentences import core, kai, wire
+from tests.kit.problems import Finding, finding
+from tests.unit.dialects.expected import not_found, wrong_type
+from tests.unit.dialects.kit import TOPOLOGY, close, pod, pod_group, reported
 
 
 @pytest.mark.parametrize(
@@ -14,16 +18,28 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod, pod_group, problems
     [
         pytest.param(
             {"subGroups": [{"name": "a", "minMember": 1}, {"name": "a", "minMember": 2}]},
-            ['2:spec.subGroups[1].name: "a" is already the name of spec.subGroups[0]. Give each its own.'],
+            [
+                finding(
+                    core.NAME_TAKEN,
+                    "2:spec.subGroups[1].name",
+                    name="a",
+                    field=Field(("spec", "subGroups", 0)),
+                )
+            ],
             id="two subgroups cannot share a name",
             marks=pytest.mark.requirement("A13"),
         ),
         pytest.param(
             {"subGroups": [{"name": "a", "minMember": 1}, {"name": "a", "parent": "b"}]},
             [
-                '2:spec.subGroups[1].name: "a" is already the name of spec.subGroups[0]. Give each its own.',
-                '2:spec.subGroups[1].parent: There is no subgroup "b". None is given; add it, or name none.',
-                '2:spec.subGroups[1].minMember: "a" needs minMember: how many of its pods must run at once.',
+                finding(
+                    core.NAME_TAKEN,
+                    "2:spec.subGroups[1].name",
+                    name="a",
+                    field=Field(("spec", "subGroups", 0)),
+                ),
+                not_found("2:spec.subGroups[1].parent", "subgroup", "b", ()),
+                finding(kai.LEAF_WITHOUT_MINIMUM, "2:spec.subGroups[1].minMember", name="a"),
             ],
             id="a name that stands twice does not hide what else is wrong there",
         ),
@@ -32,7 +48,14 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod, pod_group, problems
                 "minSubGroup": 1,
                 "subGroups": [{"name": "a"}, {"name": "a"}, {"name": "b", "parent": "a", "minMember": 1}],
             },
-            ['2:spec.subGroups[1].name: "a" is already the name of spec.subGroups[0]. Give each its own.'],
+            [
+                finding(
+                    core.NAME_TAKEN,
+                    "2:spec.subGroups[1].name",
+                    name="a",
+                    field=Field(("spec", "subGroups", 0)),
+                )
+            ],
             id="nor is the second taken for a leaf where others name it as their parent",
         ),
         pytest.param(
@@ -43,23 +66,19 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod, pod_group, problems
                     {"name": "b", "parent": "wrokers", "minMember": 1},
                 ]
             },
-            [
-                '2:spec.subgroups[2].parent: There is no subgroup "wrokers". Did you mean "workers"? Allowed: "a", "workers".'
-            ],
+            [not_found("2:spec.subgroups[2].parent", "subgroup", "wrokers", ("a", "workers"))],
             id="a parent that is missing is named with the nearest one, in the author's spelling",
             marks=pytest.mark.requirement("A13"),
         ),
         pytest.param(
             {"subGroups": [{"name": "workers"}, {"name": "a", "parent": "worker", "minMember": 1}]},
-            [
-                '2:spec.subGroups[1].parent: There is no subgroup "worker". Did you mean "workers"? Allowed: "workers".'
-            ],
+            [not_found("2:spec.subGroups[1].parent", "subgroup", "worker", ("workers",))],
             id="a subgroup that was meant as a parent is not asked for minMember on top",
         ),
         pytest.param(
             {"subGroups": [{"name": "a", "parent": "a"}]},
             [
-                '2:spec.subGroups[0].parent: These subgroups are each other\'s parents: "a" > "a". Let one of them have no parent.',
+                finding(kai.CIRCLE_OF_SUBGROUPS, "2:spec.subGroups[0].parent", circle='"a" > "a"'),
             ],
             id="a subgroup cannot be its own parent",
         ),
@@ -75,57 +94,55 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod, pod_group, problems
                 ]
             },
             [
-                '2:spec.subGroups[0].parent: These subgroups are each other\'s parents: "a" > "c" > "b" > "a".'
-                " Let one of them have no parent.",
-                '2:spec.subGroups[4].parent: These subgroups are each other\'s parents: "x" > "y" > "x".'
-                " Let one of them have no parent.",
+                finding(
+                    kai.CIRCLE_OF_SUBGROUPS, "2:spec.subGroups[0].parent", circle='"a" > "c" > "b" > "a"'
+                ),
+                finding(kai.CIRCLE_OF_SUBGROUPS, "2:spec.subGroups[4].parent", circle='"x" > "y" > "x"'),
             ],
             id="each circle of parents is named once, and who hangs below it not at all",
             marks=pytest.mark.requirement("A13"),
         ),
         pytest.param(
             {"subGroups": [{"name": "A_b", "minMember": 1}]},
-            [
-                '2:spec.subGroups[0].name: "A_b" is not a valid name. Allowed are at most 63 lower-case letters,'
-                " digits and dashes, with a letter or digit at both ends."
-            ],
+            [finding(kai.NOT_A_SUBGROUP_NAME, "2:spec.subGroups[0].name", name="A_b", longest=63)],
             id="a name must fit a label",
             marks=pytest.mark.requirement("A13"),
         ),
         pytest.param(
             {"subGroups": [{"name": "", "minMember": 1}, {"name": "a", "minMember": 1}]},
-            [
-                '2:spec.subGroups[0].name: "" is not a valid name. Allowed are at most 63 lower-case letters,'
-                " digits and dashes, with a letter or digit at both ends."
-            ],
+            [finding(kai.NOT_A_SUBGROUP_NAME, "2:spec.subGroups[0].name", name="", longest=63)],
             id="a name cannot be empty",
         ),
         pytest.param(
             {"subGroups": [{"name": "a" * 64, "minMember": 1}]},
             [
-                f'2:spec.subGroups[0].name: "{"a" * 64}" is not a valid name. Allowed are at most 63 lower-case letters,'
-                " digits and dashes, with a letter or digit at both ends."
+                finding(
+                    kai.NOT_A_SUBGROUP_NAME,
+                    "2:spec.subGroups[0].name",
+                    name="a" * 64,
+                    longest=63,
+                )
             ],
             id="a name cannot be longer than a label's value",
         ),
         pytest.param(
             {"subGroups": [{"name": "a", "minMember": 1}], "subgroups": [{"name": "b", "minMember": 1}]},
-            ["2:spec.subgroups: This stands beside subGroups. Keep subGroups only."],
+            [finding(kai.TWO_SPELLINGS, "2:spec.subgroups")],
             id="the two spellings of subgroups cannot stand side by side",
         ),
         pytest.param(
             {"subGroups": [{"minMember": 1}, "b", {"name": "c", "minMember": True}]},
             [
-                "2:spec.subGroups[0].name: This field is missing.",
-                '2:spec.subGroups[1]: Found "b", a string, where a mapping is expected.',
-                "2:spec.subGroups[2].minMember: Found true, a truth value, where a whole number is expected.",
+                finding(wire.MISSING_FIELD, "2:spec.subGroups[0].name"),
+                wrong_type("2:spec.subGroups[1]", '"b", a string,', "a mapping"),
+                wrong_type("2:spec.subGroups[2].minMember", "true, a truth value,", "a whole number"),
             ],
             id="a subgroup needs a name and the right shape",
         ),
     ],
 )
-def test_refuses(spec: dict[str, Any], want: list[str]) -> None:
-    assert problems(TOPOLOGY, pod_group(spec)) == want
+def test_refuses(spec: dict[str, Any], want: list[Finding]) -> None:
+    assert reported(TOPOLOGY, pod_group(spec)) == want
 
 
 def test_what_stands_in_a_circle_is_checked_all_the_same() -> None:
@@ -136,14 +153,20 @@ def test_what_stands_in_a_circle_is_checked_all_the_same() -> None:
             {"name": "c", "parent": "b", "minMember": 1},
         ]
     }
-    found = problems(TOPOLOGY, pod_group(spec), pod("p", "g", "d"))
+    problems = reported(TOPOLOGY, pod_group(spec), pod("p", "g", "d"))
 
-    assert [line.partition(": ")[0] for line in found] == [
+    assert [problem.where for problem in problems] == [
         "2:spec.subGroups[0].parent",
         "2:spec.subGroups[1].topologyConstraint.requiredTopologyLevel",
         '3:metadata.labels["kai.scheduler/subgroup-name"]',
     ]
-    assert found[-1].endswith('Allowed: "c".')
+    assert problems[-1] == finding(
+        kai.NO_SUCH_SUBGROUP,
+        '3:metadata.labels["kai.scheduler/subgroup-name"]',
+        group="default/g",
+        subgroup="d",
+        allowed=OneOf("d", ("c",)),
+    )
 
 
 def test_subgroups_nest_sixty_four_deep_and_no_deeper() -> None:
@@ -153,8 +176,6 @@ def test_subgroups_nest_sixty_four_deep_and_no_deeper() -> None:
         subgroups[-1]["minMember"] = 1
         return pod_group({"subGroups": subgroups})
 
-    assert problems(chain(64)) == []
-    assert problems(chain(65)) == [
-        "1:spec.subGroups[64].parent: Subgroups are nested more than 64 deep here. Leave some of them out."
-    ]
-    assert len(problems(chain(20_000))) == 1
+    assert reported(chain(64)) == []
+    assert reported(chain(65)) == [finding(kai.SUBGROUPS_TOO_DEEP, "1:spec.subGroups[64].parent", deepest=64)]
+    assert len(reported(chain(20_000))) == 1

@@ -9,7 +9,10 @@ import pytest
 
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
+from closeknit.hub.sentences import kai
+from closeknit.hub.workload import PlaceableWorkload
 from closeknit.scheduler.planning import plan
+from tests.kit.problems import finding, findings
 from tests.unit.dialects.kit import node, pod, pod_group, reading
 
 
@@ -39,17 +42,18 @@ def test_the_order_of_the_pods_of_a_leaf(labels: dict[str, str | None], order: l
         pod_group({"minMember": 1}), *(labelled(name, "g", value) for name, value in labels.items())
     )
     (workload,) = read.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     (pods,) = workload.request.root.pod_sets()
     assert list(pods.pods) == order
 
 
 def test_a_task_priority_that_is_no_number_is_noted_and_no_reason_to_refuse() -> None:
     (workload,) = reading(pod_group({"minMember": 1}), labelled("a", "g", "high")).workloads
-    assert workload.problems == ()
-    assert [str(note) for note in workload.notes] == [
-        'Pod a: metadata.labels["kai.scheduler/task-priority"]: '
-        '"high" is not a whole number, so the pod comes after those that have one.'
+    assert isinstance(workload, PlaceableWorkload)
+    assert findings(workload.notes) == [
+        finding(
+            kai.NOT_A_TASK_PRIORITY, 'Pod a: metadata.labels["kai.scheduler/task-priority"]', value="high"
+        )
     ]
 
 

@@ -13,6 +13,7 @@ from closeknit.dialects.kai.to_pod_group import to_pod_group, to_topology_object
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Level, Topology
+from closeknit.hub.workload import PlaceableWorkload
 
 TREE = Topology("tree", (Level("zone", "z"), Level("block"), Level("rack")))
 LEVELS = (None, *TREE.labels)
@@ -24,7 +25,7 @@ def read_back(request: Request) -> Request:
     assert [str(problem) for problem in found.problems] == []
     assert found.cluster.topologies == (TREE,)
     (workload,) = found.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     return workload.request
 
 

@@ -12,6 +12,9 @@ from closeknit.apis.scheduling_run_ai_v2 import Queue
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects import Source, compare, read
 from closeknit.dialects.kai import KAI
+from closeknit.hub.sentences import kai
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.problems import Finding, finding, findings
 from tests.unit.dialects.kit import stored, view
 
 
@@ -36,30 +39,24 @@ A, B, C = ({"nodeLabel": label} for label in "abc")
         pytest.param(
             topology(A, B),
             topology(A, C, B),
-            [
-                'spec.levels: The labels cannot change from "a" > "b" to "a" > "c" > "b". Aliases can.'
-                " Delete the Topology and create it anew."
-            ],
+            [finding(kai.LABELS_CHANGED, "spec.levels", old='"a" > "b"', new='"a" > "c" > "b"')],
             id="the labels of a Topology cannot change",
             marks=pytest.mark.requirement("A54"),
         ),
         pytest.param(
             topology(A, B),
             topology(B, A),
-            [
-                'spec.levels: The labels cannot change from "a" > "b" to "b" > "a". Aliases can.'
-                " Delete the Topology and create it anew."
-            ],
+            [finding(kai.LABELS_CHANGED, "spec.levels", old='"a" > "b"', new='"b" > "a"')],
             id="nor can their order",
         ),
         pytest.param(topology(A, B), topology({**A, "alias": "x"}, B), [], id="its aliases can"),
     ],
 )
-def test_an_update_of_a_topology(old: str, new: str, expected: list[str]) -> None:
+def test_an_update_of_a_topology(old: str, new: str, expected: list[Finding]) -> None:
     after = view(new)
-    found = KAI.update[Topology](stored(view(old), Topology), stored(after, Topology), after)
+    problems = KAI.update[Topology](stored(view(old), Topology), stored(after, Topology), after)
 
-    assert [str(problem) for problem in found] == expected
+    assert findings(problems) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,15 +82,15 @@ def test_a_subgroup_that_counts_pods_and_has_children_is_refused_in_a_new_pod_gr
     created = read([new])
     updated = read([new], existing=compare([old], [new]).shared)
 
-    assert [str(each) for each in created.problems] == [
-        'g.json:1:spec.subGroups[0].minMember: "a" has subgroups, and so no pods of its own. Use minSubGroup.'
+    assert findings(created.problems) == [
+        finding(kai.PARENT_COUNTS_PODS, "1:spec.subGroups[0].minMember", name="a")
     ]
-    assert (updated.problems, updated.workloads[0].problems) == ((), ())
-    assert [str(note) for note in updated.workloads[0].notes] == [
-        'spec.subGroups[0].minMember: "a" has subgroups, and so no pods of its own: KAI passes over its'
-        " minMember. Use minSubGroup."
+    assert updated.problems == ()
+    assert isinstance(updated.workloads[0], PlaceableWorkload)
+    assert findings(updated.workloads[0].notes) == [
+        finding(kai.PARENT_COUNTED_PODS, "spec.subGroups[0].minMember", name="a")
     ]
-    assert updated.workloads[0].request is not None
+    assert isinstance(updated.workloads[0], PlaceableWorkload)
 
 
 def test_a_pod_group_with_a_uid_exists() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from closeknit.hub.outcome import Placed
-from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.planning import AnyVerdict
 from tests.unit.dialects.kueue.kit import cluster_queue, node
 
 NODES = (node("n1", "b", "r1"), node("n2", "b", "r2"), node("s1", "b", "r3", pool="spot"))
@@ -21,5 +21,5 @@ def offered(**amounts: int) -> dict[str, Any]:
     return {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "tas", "resources": [quota]}]}
 
 
-def placed_pods(verdict: Verdict) -> int:
+def placed_pods(verdict: AnyVerdict) -> int:
     return len(verdict.outcome.assignments) if isinstance(verdict.outcome, Placed) else 0

@@ -14,7 +14,10 @@ from closeknit.dialects.kueue.to_workload import admission_object, workload_obje
 from closeknit.engine import Engine
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.outcome import Placed
+from closeknit.hub.sentences import kueue
+from closeknit.hub.workload import InvalidWorkload, PlaceableWorkload
 from closeknit.scheduler.deciding import decide
+from tests.kit.problems import finding, findings
 from tests.unit.dialects.kit import reading, unseen
 from tests.unit.dialects.kueue.kit import (
     HOST,
@@ -33,6 +36,7 @@ from tests.unit.dialects.kueue.kit import (
     replicated,
     view_of,
 )
+from tests.unit.dialects.kueue.problems import label
 from tests.unit.dialects.kueue.workloads import admission, hosts, pod_set, workload
 from tests.unit.dialects.verdicts import decided, places_of
 
@@ -43,6 +47,7 @@ def admitted(*texts: str) -> dict[str, Any]:
     """The Workload of what queues, as it is written once admitted."""
     read, view = reading(*texts), view_of(*texts)
     (known,) = read.workloads
+    assert isinstance(known, PlaceableWorkload)
     verdict = decide(Engine(read.cluster), read.cluster, known, Accounts())
     assert isinstance(verdict.outcome, Placed)
     (each,) = nominated(view)
@@ -83,7 +88,7 @@ def test_each_job_stays_in_its_rack_when_an_assignment_is_read_again() -> None:
     (known,) = reading(*QUEUES, *RACKS, jobs, json.dumps(made)).workloads
 
     assert known.admitted
-    assert known.request is not None
+    assert isinstance(known, PlaceableWorkload)
     racks = {"z": "r1", "b": "r1", "a": "r2", "y": "r2"}
     found = [{racks[name] for name in pods.bound} for pods in known.request.root.pod_sets()]
     assert found == [{"r1"}, {"r2"}]
@@ -113,7 +118,7 @@ def test_a_written_admission_agrees_with_itself(texts: tuple[str, ...], count: i
 
     assert (given["count"], given["resourceUsage"]) == (count, {"nvidia.com/gpu": str(count)})
     assert [str(problem) for problem in read.problems] == []
-    assert [(each.admitted, each.request is not None) for each in read.workloads] == [(True, True)]
+    assert [(each.admitted, isinstance(each, PlaceableWorkload)) for each in read.workloads] == [(True, True)]
 
 
 NOT_READY = {"conditions": [{"type": "Ready", "status": "False"}]}
@@ -225,7 +230,7 @@ def test_pods_that_were_let_go_keep_to_their_domain(texts: list[str], want: list
     read = reading(*QUEUES, *RACKS, *texts)
     assert [str(problem) for problem in read.problems] == []
     (known,) = read.workloads
-    assert known.request is not None
+    assert isinstance(known, PlaceableWorkload)
     found = [
         node
         for pods in known.request.root.pod_sets()
@@ -243,8 +248,8 @@ def test_the_early_words_keep_their_meaning_for_each_job_of_a_job_set(word: str)
     again = json.dumps(started(each, each.admissions[0], {}))
 
     (before,), (after,) = (reading(*QUEUES, given).workloads for given in (text, again))
-    assert before.request is not None
-    assert after.request is not None
+    assert isinstance(before, PlaceableWorkload)
+    assert isinstance(after, PlaceableWorkload)
     assert unseen(after.request) == unseen(before.request)
 
 
@@ -253,6 +258,13 @@ def test_a_topology_that_is_missing_is_not_reported_as_a_flavor_without_one() ->
     texts = (flavor(), cluster_queue(), local_queue(), job(podset_required_topology=RACK))
     (known,) = reading(*texts).workloads
 
-    assert [problem.message for problem in known.problems] == [
-        'ClusterQueue "research" is not active: there is no usable Topology "tree" for flavor "tas".'
+    assert isinstance(known, InvalidWorkload)
+    assert findings(known.problems) == [
+        finding(
+            kueue.QUEUE_NOT_ACTIVE,
+            label("queue-name"),
+            kind="ClusterQueue",
+            queue="research",
+            reason='there is no usable Topology "tree" for flavor "tas"',
+        )
     ]

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.dialects.kit import problems
+from closeknit.hub.problems import Field, OneOf, Range
+from closeknit.hub.sentences import core, hub, kueue
+from tests.kit.problems import Finding, finding
+from tests.unit.dialects.kit import reported
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
     HOST,
@@ -21,16 +24,20 @@ from tests.unit.dialects.kueue.kit import (
     template,
     written,
 )
-from tests.unit.dialects.kueue.problems import TEMPLATE
+from tests.unit.dialects.kueue.problems import TEMPLATE, annotation
 
 RAK = "example.com/rak"
-UNKNOWN = (
-    f'Topology "tree" has no level "{RAK}". Did you mean "{RACK}"? Allowed: "{BLOCK}", "{RACK}", "{HOST}".'
-)
 
 
-def at(path: str, key: str, message: str) -> str:
-    return f'5:{path}["{K}{key}"]: {message}'
+def unknown(where: str) -> Finding:
+    """The level of another name that is reported at a path."""
+    remedy = OneOf.among(RAK, [BLOCK, RACK, HOST])
+    return finding(hub.UNKNOWN_LEVEL, where, topology="tree", level=RAK, remedy=remedy)
+
+
+def asked_for(key: str) -> str:
+    """The path of an annotation of the pod template, in the document behind the queues."""
+    return f"5:{annotation(TEMPLATE, key)}"
 
 
 def layers(*given: tuple[str, Any]) -> str:
@@ -38,7 +45,6 @@ def layers(*given: tuple[str, Any]) -> str:
 
 
 NESTED = "podset-slice-required-topology-constraints"
-EXAMPLE = 'Write a list such as [{"topology": "example.com/block", "size": 8}].'
 
 
 @pytest.mark.parametrize(
@@ -47,56 +53,48 @@ EXAMPLE = 'Write a list such as [{"topology": "example.com/block", "size": 8}].'
         pytest.param(
             {"podset_required_topology": RAK, "podset_unconstrained_topology": "yes"},
             [
-                at(TEMPLATE, "podset-unconstrained-topology", '"yes" is not a truth value. Write "true", or leave it out.'),
-                at(TEMPLATE, "podset-required-topology", UNKNOWN),
+                finding(kueue.NOT_TRUE, asked_for("podset-unconstrained-topology"), written="yes"),
+                unknown(asked_for("podset-required-topology")),
             ],
             id="an unknown level beside a word that is not known",
         ),
         pytest.param(
             {"podset_required_topology": RACK, "podset_preferred_topology": BLOCK},
             [
-                at(
-                    TEMPLATE,
-                    "podset-preferred-topology",
-                    f"{K}podset-required-topology stands here as well. Only one of them can be given.",
-                )
+                finding(kueue.STANDS_AS_WELL, asked_for("podset-preferred-topology"), other=f"{K}podset-required-topology")
             ],
             id="two levels of one pod set are not compared as slices are",
         ),
         pytest.param(
             {"podset_required_topology": RAK, "podset_slice_required_topology": RAK, "podset_slice_size": "five"},
             [
-                at(TEMPLATE, "podset-slice-size", '"five" is not a size. Write a whole number from 1 on.'),
-                at(TEMPLATE, "podset-required-topology", UNKNOWN),
-                at(TEMPLATE, "podset-slice-required-topology", UNKNOWN),
+                finding(kueue.SLICE_SIZE, asked_for("podset-slice-size"), written="five"),
+                unknown(asked_for("podset-required-topology")),
+                unknown(asked_for("podset-slice-required-topology")),
             ],
             id="unknown levels beside a size that is none",
         ),
         pytest.param(
             {"podset_slice_required_topology": RAK},
             [
-                at(
-                    TEMPLATE,
-                    "podset-slice-size",
-                    f"This must be given where {K}podset-slice-required-topology is. Write how many pods make a slice.",
-                ),
-                at(TEMPLATE, "podset-slice-required-topology", UNKNOWN),
+                finding(kueue.SLICE_SIZE_NEEDED, asked_for("podset-slice-size"), other=f"{K}podset-slice-required-topology"),
+                unknown(asked_for("podset-slice-required-topology")),
             ],
             id="an unknown level beside a size that is missing",
         ),
         pytest.param(
             {"podset_slice_required_topology_constraints": layers((RAK, "4"), (HOST, 2), (RACK, 1))},
             [
-                f'5:{TEMPLATE}["{K}{NESTED}"][0].size: Found "4", a string, where a whole number from 1 on is expected. {EXAMPLE}',
-                f'5:{TEMPLATE}["{K}{NESTED}"][0]: {UNKNOWN}',
-                f'5:{TEMPLATE}["{K}{NESTED}"][2]: The slice level "{RACK}" is coarser than "{HOST}" around it. Name a finer level.',
+                finding(kueue.LAYER_SIZE, asked_for(NESTED) + "[0].size", found='"4", a string,'),
+                unknown(asked_for(NESTED) + "[0]"),
+                finding(kueue.INNER_SLICE_NOT_FINER, asked_for(NESTED) + "[2]", how="coarser than", level=RACK, outer=HOST),
             ],
             id="an unknown layer, one of no size, and two in the wrong order",
         ),
     ],
 )  # fmt: skip
-def test_annotations_are_all_looked_at(asked: dict[str, Any], want: list[str]) -> None:
-    assert problems(*QUEUES, job(4, **asked)) == want
+def test_annotations_are_all_looked_at(asked: dict[str, Any], want: list[Finding]) -> None:
+    assert reported(*QUEUES, job(4, **asked)) == want
 
 
 def test_levels_and_resources_are_looked_at_beside_each_other() -> None:
@@ -104,10 +102,15 @@ def test_levels_and_resources_are_looked_at_beside_each_other() -> None:
     container = asking["spec"]["template"]["spec"]["containers"][0]
     container["resources"]["limits"]["example.com/disk"] = 1
 
-    assert problems(*QUEUES, json.dumps(asking)) == [
-        '5:spec.template.spec.containers: The pods ask for "example.com/disk", for which ClusterQueue "research" has'
-        ' no quota. It covers "nvidia.com/gpu".',
-        at(TEMPLATE, "podset-required-topology", UNKNOWN),
+    assert reported(*QUEUES, json.dumps(asking)) == [
+        finding(
+            kueue.NO_QUOTA,
+            "5:spec.template.spec.containers",
+            covered='"nvidia.com/gpu"',
+            queue="research",
+            resource="example.com/disk",
+        ),
+        unknown(asked_for("podset-required-topology")),
     ]
 
 
@@ -127,28 +130,35 @@ def test_a_level_is_not_unknown_where_a_flavor_is_missing_that_may_have_it() -> 
             ]
         },
     )
-    found = problems(*queues(queue), job(4, podset_required_topology=RAK))
+    codes = {problem.code for problem in reported(*queues(queue), job(4, podset_required_topology=RAK))}
 
-    assert not any("has no level" in each for each in found)
+    assert core.NOT_FOUND.name in codes
+    assert hub.UNKNOWN_LEVEL.name not in codes
 
 
 def test_replicated_jobs_are_looked_at_though_their_names_and_numbers_are_wrong() -> None:
     odd: dict[str, Any] = {"podset_slice_required_topology": RACK, "podset_slice_size": "x"}
-    path = "spec.replicatedJobs[{}].template.spec.template.metadata.annotations"
-    size = '"x" is not a size. Write a whole number from 1 on.'
+    path = "5:spec.replicatedJobs[{}].template.spec.template.metadata.annotations"
 
-    assert problems(*QUEUES, job_set(replicated("a", 150_001, 1, **odd), replicated("a", 1, 1, **odd))) == [
-        "5:spec.replicatedJobs[0].replicas: These are 150001 pods. At most 150000 can be asked for.",
-        at(path.format(0), "podset-slice-size", size),
-        '5:spec.replicatedJobs[1].name: "a" is already the name of spec.replicatedJobs[0]. Rename one.',
-        at(path.format(1), "podset-slice-size", size),
+    assert reported(*QUEUES, job_set(replicated("a", 150_001, 1, **odd), replicated("a", 1, 1, **odd))) == [
+        finding(
+            kueue.TOO_MANY_PODS, "5:spec.replicatedJobs[0].replicas", more="", most=150_000, pods=150_001
+        ),
+        finding(kueue.SLICE_SIZE, annotation(path.format(0), "podset-slice-size"), written="x"),
+        finding(
+            kueue.NAME_TAKEN,
+            "5:spec.replicatedJobs[1].name",
+            first=Field(("spec", "replicatedJobs", 0)),
+            name="a",
+        ),
+        finding(kueue.SLICE_SIZE, annotation(path.format(1), "podset-slice-size"), written="x"),
     ]
 
 
 def test_a_jobs_two_numbers_are_both_looked_at() -> None:
-    assert problems(*QUEUES, job(-1, own={"job-min-parallelism": "1"})) == [
-        "5:spec.parallelism: -1 is out of range. Allowed are 0 to 150000.",
-        "5:spec.completions: -1 is out of range. Allowed are 0 to 150000.",
+    assert reported(*QUEUES, job(-1, own={"job-min-parallelism": "1"})) == [
+        finding(core.OUT_OF_RANGE, "5:spec.parallelism", allowed=Range(0, 150_000), value=-1),
+        finding(core.OUT_OF_RANGE, "5:spec.completions", allowed=Range(0, 150_000), value=-1),
     ]
 
 
@@ -159,14 +169,16 @@ def test_pod_sets_of_a_workload_are_looked_at_though_their_numbers_are_wrong() -
         {"name": "main", "count": -1, "template": template(), "topologyRequest": {"podSetSliceSize": 2}},
     ]
 
-    assert problems(*QUEUES, written("Workload", "w", {"podSets": sets, "queueName": "team"})) == [
-        "5:spec.podSets[0].topologyRequest.subGroupCount: 4 pods cannot be those of 3 equal Jobs."
-        " Write a number that divides them.",
-        '5:spec.podSets[1].name: "main" is already the name of spec.podSets[0]. Rename one.',
-        "5:spec.podSets[1].count: -1 is out of range. Allowed are 0 to 150000.",
-        "5:spec.podSets[1].topologyRequest.podSetSliceRequiredTopology: This must be given where podSetSliceSize is."
-        " Name the level of a slice.",
-        f"5:spec.podSets[0].topologyRequest.required: {UNKNOWN}",
+    assert reported(*QUEUES, written("Workload", "w", {"podSets": sets, "queueName": "team"})) == [
+        finding(kueue.UNEQUAL_JOBS, "5:spec.podSets[0].topologyRequest.subGroupCount", jobs=3, pods=4),
+        finding(kueue.NAME_TAKEN, "5:spec.podSets[1].name", first=Field(("spec", "podSets", 0)), name="main"),
+        finding(core.OUT_OF_RANGE, "5:spec.podSets[1].count", allowed=Range(0, 150_000), value=-1),
+        finding(
+            kueue.SLICE_LEVEL_NEEDED,
+            "5:spec.podSets[1].topologyRequest.podSetSliceRequiredTopology",
+            other="podSetSliceSize",
+        ),
+        unknown("5:spec.podSets[0].topologyRequest.required"),
     ]
 
 
@@ -182,7 +194,7 @@ def test_an_assignment_is_looked_at_though_its_number_of_pods_is_wrong() -> None
     made["status"] = {"admission": {"clusterQueue": "research", "podSetAssignments": [one]}}
     path = "5:status.admission.podSetAssignments[0]"
 
-    assert problems(*QUEUES, json.dumps(made)) == [
-        f"{path}.count: 5 pods are admitted, but there are 4. Write 0 to 4.",
-        f"{path}.topologyAssignment.levels: There are 0. Allowed are 1 to 16.",
+    assert reported(*QUEUES, json.dumps(made)) == [
+        finding(kueue.ADMITTED_TOO_MANY, f"{path}.count", count=5, pods=4),
+        finding(core.NUMBER_OF, f"{path}.topologyAssignment.levels", allowed=Range(1, 16), given=0, what=""),
     ]

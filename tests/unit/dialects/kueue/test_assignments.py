@@ -18,7 +18,9 @@ from closeknit.dialects.kueue.assignments import (
     to_slices,
 )
 from closeknit.hub.problems import InvalidError
+from closeknit.hub.sentences import kueue
 from closeknit.hub.topology import Level, Topology
+from tests.kit.problems import Finding, finding, findings
 
 HOST = "kubernetes.io/hostname"
 HOSTS = 100_000
@@ -160,33 +162,32 @@ def test_the_assignment_of_pods_to_domains(
     [
         pytest.param(
             {"domainCount": 1, "valuesPerLevel": [], "podCounts": {"universal": 1}},
-            "slices[0].valuesPerLevel: There are 0. Give one for each of levels.",
+            [finding(kueue.ONE_FOR_EACH_LEVEL, "slices[0].valuesPerLevel", given=0)],
             id="each level has values",
         ),
         pytest.param(
             {"domainCount": 2, "valuesPerLevel": [{"universal": "a"}], "podCounts": {"individual": [1]}},
-            "slices[0].podCounts.individual: There is 1 for 2 domains. Give one for each.",
+            [finding(kueue.ONE_FOR_EACH_DOMAIN, "slices[0].podCounts.individual", domains="2 domains", given="is 1")],
             id="each domain has a number of pods",
         ),
         pytest.param(
             {"domainCount": 2, "valuesPerLevel": [{"individual": {"roots": ["a"]}}], "podCounts": {"universal": 1}},
-            "slices[0].valuesPerLevel[0].individual.roots: There is 1 for 2 domains. Give one for each.",
+            [finding(kueue.ONE_FOR_EACH_DOMAIN, "slices[0].valuesPerLevel[0].individual.roots", domains="2 domains", given="is 1")],
             id="each domain has a value",
         ),
         pytest.param(
             {"domainCount": 1, "valuesPerLevel": [{}], "podCounts": {"universal": 1, "individual": [1]}},
-            "slices[0].valuesPerLevel[0]: Give exactly one of universal and individual.;"
-            " slices[0].podCounts: Give exactly one of universal and individual.",
+            [finding(kueue.ONE_OF_TWO, "slices[0].valuesPerLevel[0]"), finding(kueue.ONE_OF_TWO, "slices[0].podCounts")],
             id="values are either shared or not",
         ),
     ],
 )  # fmt: skip
-def test_slices_that_contradict_themselves_are_refused(piece: dict[str, object], want: str) -> None:
+def test_slices_that_contradict_themselves_are_refused(piece: dict[str, object], want: list[Finding]) -> None:
     given = msgspec.convert({"levels": ["l"], "slices": [piece]}, v1beta2.TopologyAssignment)
 
     with pytest.raises(InvalidError) as refused:
         from_written(given)
-    assert str(refused.value) == want
+    assert findings(refused.value.problems) == want
 
 
 def test_domains_with_too_few_values_are_refused() -> None:
@@ -194,5 +195,8 @@ def test_domains_with_too_few_values_are_refused() -> None:
         levels=("a", "b"), domains=(v1beta2.TopologyDomainAssignment(values=("x",), count=1),)
     )
 
-    with pytest.raises(InvalidError, match=r"domains\[0\].values: There are 1. Give one for each of levels."):
+    with pytest.raises(InvalidError) as refused:
         from_written(wrong)
+    assert findings(refused.value.problems) == [
+        finding(kueue.ONE_FOR_EACH_LEVEL, "domains[0].values", given=1)
+    ]

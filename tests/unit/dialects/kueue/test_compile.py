@@ -6,6 +6,10 @@ import json
 
 import pytest
 
+from closeknit.hub.problems import OneOf, Range, suggestion
+from closeknit.hub.sentences import core, kueue
+from closeknit.hub.workload import InvalidWorkload, PlaceableWorkload
+from tests.kit.problems import Finding, finding, text
 from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import (
     QUEUES,
@@ -22,9 +26,25 @@ from tests.unit.dialects.kueue.kit import (
     topology,
     written,
 )
-from tests.unit.dialects.kueue.problems import OWN, at, found
+from tests.unit.dialects.kueue.problems import OWN, annotation, label, reported_anywhere
 
-LABEL = f'metadata.labels["{K}queue-name"]'
+QUEUE = label("queue-name")
+
+
+def no_queue(name: str, remedy: str, namespace: str = "default") -> Finding:
+    """A LocalQueue that a workload names, but that its namespace does not have."""
+    return finding(kueue.NO_LOCAL_QUEUE, QUEUE, queue=name, namespace=namespace, remedy=remedy)
+
+
+def not_active(kind: str, name: str, reason: str) -> Finding:
+    """A queue that admits nothing."""
+    return finding(kueue.QUEUE_NOT_ACTIVE, QUEUE, kind=kind, queue=name, reason=reason)
+
+
+def no_flavor(**reasons: str) -> Finding:
+    """Why each flavor of the queue cannot take the pods."""
+    listed = "; ".join(f'flavor "{flavor}": {reason}' for flavor, reason in reasons.items())
+    return finding(kueue.NO_FLAVOR_FITS, QUEUE, queue="research", who='"main"', reasons=listed)
 
 
 @pytest.mark.parametrize(
@@ -32,13 +52,12 @@ LABEL = f'metadata.labels["{K}queue-name"]'
     [
         pytest.param(
             [job(queue="tem"), *QUEUES],
-            f'{LABEL}: There is no LocalQueue "tem" in namespace "default". Did you mean "team"? Allowed: "team".',
+            no_queue("tem", suggestion("tem", ["team"])),
             id="the queue exists",
         ),
         pytest.param(
             [job()],
-            f'{LABEL}: There is no LocalQueue "team" in namespace "default".'
-            " Give it as well, with its ClusterQueue and ResourceFlavors.",
+            no_queue("team", "Give it as well, with its ClusterQueue and ResourceFlavors."),
             id="a queue is needed",
         ),
         pytest.param(
@@ -48,29 +67,29 @@ LABEL = f'metadata.labels["{K}queue-name"]'
                 ),
                 *QUEUES,
             ],
-            f'{LABEL}: There is no LocalQueue "team" in namespace "other".'
-            ' There is one in "default"; a workload uses the queues of its own namespace.',
+            no_queue(
+                "team", 'There is one in "default"; a workload uses the queues of its own namespace.', "other"
+            ),
             id="the queue is of the same namespace",
         ),
         pytest.param(
             [local_queue(), job()],
-            'spec.clusterQueue: There is no ClusterQueue "research". Give it as well.',
+            finding(kueue.NO_CLUSTER_QUEUE, "spec.clusterQueue", queue="research", remedy="Give it as well."),
             id="the ClusterQueue behind it exists",
         ),
         pytest.param(
             [job(queue=None, podset_required_topology=RACK), *QUEUES],
-            f"{LABEL}: A topology is asked for, but no queue is named, so Kueue would not look at it."
-            ' Allowed: "team".',
+            finding(kueue.NO_QUEUE_NAMED, QUEUE, remedy=OneOf.among("", ["team"])),
             id="a topology without a queue has no effect in Kueue, which is told",
         ),
         pytest.param(
             [job(), *queues(stopPolicy="Hold")],
-            f'{LABEL}: ClusterQueue "research" is not active: its stopPolicy is Hold.',
+            not_active("ClusterQueue", "research", "its stopPolicy is Hold"),
             id="a queue that is held admits nothing",
         ),
         pytest.param(
             [job(), topology(), flavor(), cluster_queue(), local_queue(stopPolicy="HoldAndDrain")],
-            f'{LABEL}: LocalQueue "team" is not active: its stopPolicy is HoldAndDrain.',
+            not_active("LocalQueue", "team", "its stopPolicy is HoldAndDrain"),
             id="a LocalQueue can be held by itself",
         ),
         pytest.param(
@@ -83,18 +102,23 @@ LABEL = f'metadata.labels["{K}queue-name"]'
                 written("Cohort", "a", {"parentName": "b"}),
                 written("Cohort", "b", {"parentName": "b"}),
             ],
-            f'{LABEL}: ClusterQueue "research" is not active: cohort "a" lies in a circle of cohorts.',
+            not_active("ClusterQueue", "research", 'cohort "a" lies in a circle of cohorts'),
             id="nobody is admitted in a circle of cohorts",
         ),
         pytest.param(
             [job(), *queues(quota={"cpu": 5})],
-            'spec.template.spec.containers: The pods ask for "nvidia.com/gpu", for which ClusterQueue "research" has'
-            ' no quota. It covers "cpu".',
+            finding(
+                kueue.NO_QUOTA,
+                "spec.template.spec.containers",
+                covered='"cpu"',
+                queue="research",
+                resource="nvidia.com/gpu",
+            ),
             id="a resource that the queue does not cover can never be admitted",
         ),
         pytest.param(
             [job(podset_required_topology=RACK), flavor(over=None), cluster_queue(), local_queue()],
-            f'{LABEL}: No flavor of ClusterQueue "research" can take the pods of "main": flavor "tas": it has no topology.',
+            no_flavor(tas=text(kueue.FLAVOR_NO_TOPOLOGY)),
             id="pods that ask for a topology need a flavor with one",
             marks=pytest.mark.requirement("K32", "K38"),
         ),
@@ -108,8 +132,10 @@ LABEL = f'metadata.labels["{K}queue-name"]'
                 local_queue(),
                 job(name="other", pod={"nodeSelector": {"pool": "tas"}}),
             ],
-            f'{LABEL}: No flavor of ClusterQueue "research" can take the pods of "main": flavor "tas": it is only for'
-            ' pods that ask for a topology; flavor "plain": the node selector asks for pool=tas.',
+            no_flavor(
+                tas=text(kueue.FLAVOR_ONLY_TOPOLOGY),
+                plain=text(kueue.FLAVOR_SELECTOR, key="pool", value="tas"),
+            ),
             id="a flavor with a topology is only for pods that ask for one, unless all flavors have one",
         ),
         pytest.param(
@@ -120,8 +146,7 @@ LABEL = f'metadata.labels["{K}queue-name"]'
                 cluster_queue(),
                 local_queue(),
             ],
-            f'{LABEL}: No flavor of ClusterQueue "research" can take the pods of "main": flavor "tas": its taint'
-            " gpu:NoSchedule is not tolerated.",
+            no_flavor(tas=text(kueue.FLAVOR_TAINT, taint="gpu:NoSchedule")),
             id="a flavor's taints must be tolerated",
         ),
         pytest.param(
@@ -130,92 +155,89 @@ LABEL = f'metadata.labels["{K}queue-name"]'
                 written("ClusterQueue", "research", {}),
                 local_queue(),
             ],
-            f'{LABEL}: No flavor with a topology is assigned to "main". Add one to the queue.',
+            finding(kueue.NO_TOPOLOGY_FLAVOR, QUEUE, pod_set="main"),
             id="a level is never dropped because the queue has no flavors",
         ),
         pytest.param(
             [job(own={"job-min-parallelism": "4"}), *QUEUES],
-            at(OWN, "job-min-parallelism", '"4" is not possible. Allowed are 1 to 3.'),
+            finding(
+                core.NOT_POSSIBLE, annotation(OWN, "job-min-parallelism"), allowed=Range(1, 3), value="4"
+            ),
             id="the least parallelism is less than the parallelism",
         ),
         pytest.param(
             [queued_pod("p-0", "p", 3), queued_pod("p-1", "p", 3), *QUEUES],
-            at(
-                OWN,
-                "pod-group-total-count",
-                "The group has 3 pods, and 2 are given. Give the rest, or change the count.",
+            finding(
+                kueue.GROUP_INCOMPLETE,
+                annotation(OWN, "pod-group-total-count"),
+                present="2 are",
+                total="3 pods",
+                what="Give the rest",
             ),
             id="a group of pods is complete",
         ),
         pytest.param(
             [queued_pod("p-0", "p"), *QUEUES],
-            at(
-                OWN,
-                "pod-group-total-count",
-                "The number of pods is missing. Write how many pods the group has, from 1 on, in quotes.",
-            ),
+            finding(kueue.GROUP_COUNT_MISSING, annotation(OWN, "pod-group-total-count")),
             id="a group of pods says how many there are",
         ),
         pytest.param(
             [queued_pod("p-0", total=2), *QUEUES],
-            f'metadata.labels["{K}pod-group-name"]: {K}pod-group-total-count is given, but the group has no name.'
-            " Name it, or leave that out.",
+            finding(kueue.GROUP_UNNAMED, label("pod-group-name"), field=f"{K}pod-group-total-count"),
             id="a group of pods has a name",
         ),
         pytest.param(
             [queued_pod("p-0", pod_group_fast_admission="true"), *QUEUES],
-            f'metadata.labels["{K}pod-group-name"]: {K}pod-group-fast-admission is given, but the group has no name.'
-            " Name it, or leave that out.",
+            finding(kueue.GROUP_UNNAMED, label("pod-group-name"), field=f"{K}pod-group-fast-admission"),
             id="only a group can be admitted before it is complete",
         ),
         pytest.param(
             [queued_pod("p-0", "p", 1, pod_group_fast_admission="yes"), *QUEUES],
-            at(
-                OWN,
-                "pod-group-fast-admission",
-                '"yes" is not a truth value. Write "true" or "false", or leave it out.',
-            ),
+            finding(kueue.NOT_TRUE_OR_FALSE, annotation(OWN, "pod-group-fast-admission"), written="yes"),
             id="fast admission is true or false",
         ),
         pytest.param(
             [queued_pod("p-0", "p", 1, retriable_in_group="no"), *QUEUES],
-            at(
-                OWN,
-                "retriable-in-group",
-                '"no" is not a truth value. Write "true" or "false", or leave it out.',
-            ),
+            finding(kueue.NOT_TRUE_OR_FALSE, annotation(OWN, "retriable-in-group"), written="no"),
             id="whether a pod is made again is true or false",
         ),
         pytest.param(
             [queued_pod("p-0", "p", 1), queued_pod("p-1", "p", 1), *QUEUES],
-            at(
-                OWN,
-                "pod-group-total-count",
-                "The group has 1 pod, and 2 are given. Take some away, or change the count.",
+            finding(
+                kueue.GROUP_INCOMPLETE,
+                annotation(OWN, "pod-group-total-count"),
+                present="2 are",
+                total="1 pod",
+                what="Take some away",
             ),
             id="a group has no more pods than it says",
         ),
         pytest.param(
             [queued_pod("p-0", "p", 2), queued_pod("p-1", "p", 3), *QUEUES],
-            f'Pod p-1: metadata.annotations["{K}pod-group-total-count"]: "3" differs from "2" of pod p-0.'
-            " All pods of a group agree.",
+            finding(
+                kueue.GROUP_DIFFERS,
+                annotation("Pod p-1: metadata.annotations", "pod-group-total-count"),
+                common="2",
+                own="3",
+                pod="p-0",
+            ),
             id="all pods of a group agree on their number",
         ),
         pytest.param(
             [job(), job_set(replicated("a", 1, 1), name="train"), *QUEUES],
-            "metadata.name: A Job of this name queues as well, and both would be booked under it. Rename one.",
+            finding(kueue.BOTH_QUEUE, "metadata.name", kind="Job"),
             id="a Job and a JobSet of one name would be booked as one",
         ),
     ],
 )
-def test_workloads_and_their_queues(texts: list[str], want: str) -> None:
-    assert want in found(*texts)
+def test_workloads_and_their_queues(texts: list[str], want: Finding) -> None:
+    assert want in reported_anywhere(*texts)
 
 
 def test_a_workload_with_problems_has_no_request() -> None:
     (workload,) = reading(*QUEUES, job(podset_required_topology="shelf")).workloads
 
-    assert workload.request is None
+    assert isinstance(workload, InvalidWorkload)
     assert len(workload.problems) == 1
 
 
@@ -237,5 +259,5 @@ def test_leniently_a_queue_that_is_not_in_the_files_is_no_problem() -> None:
 
     assert not read.problems
     (workload,) = read.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     assert workload.request.root.required == RACK

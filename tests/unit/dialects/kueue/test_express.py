@@ -13,8 +13,10 @@ from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import kueue
 from closeknit.hub.topology import Level, Topology
-from closeknit.hub.workload import ObjectName, Workload
+from closeknit.hub.workload import ObjectName, PlaceableWorkload
+from tests.kit.problems import Finding, finding, findings
 from tests.unit.dialects.kueue.kit import BLOCK, HOST, RACK, K
 
 TREE = Topology("tree", (Level(BLOCK), Level(RACK), Level(HOST)))
@@ -25,7 +27,9 @@ def pods(name: str, count: int, gpus: int = 1, minimum: int | None = None) -> Po
 
 
 def said(root: Group, over: str | None = "tree") -> dict[str, dict[str, Any]]:
-    workload = Workload(ObjectName("v1", "X", "ns", "train"), "test", Request("ns/train", root, over))
+    workload = PlaceableWorkload(
+        ObjectName("v1", "X", "ns", "train"), "test", Request("ns/train", root, over)
+    )
     return {each["kind"]: each for each in express(workload, {"tree": TREE})}
 
 
@@ -214,7 +218,9 @@ def test_wishes_that_kueue_cannot_say_are_left_out_and_listed() -> None:
     made = said(Group("r", (pods("a", 4),), BLOCK, RACK))
 
     assert template_annotations(made) == [{"podset-required-topology": BLOCK}]
-    assert made["JobSet"]["metadata"]["annotations"] == {LEFT_OUT: f"r prefers {RACK}"}
+    (left_out,) = made["JobSet"]["metadata"]["annotations"].items()
+    assert left_out[0] == LEFT_OUT
+    assert {"r", RACK} <= set(left_out[1].split())
 
 
 @pytest.mark.parametrize(
@@ -222,31 +228,27 @@ def test_wishes_that_kueue_cannot_say_are_left_out_and_listed() -> None:
     [
         pytest.param(
             Group("r", (pods("a", 2), pods("b", 3, gpus=2), pods("c", 4, gpus=4)), RACK),
-            f'JobSet: "r": 3 different pod sets must share one {RACK}; Kueue can say that of one pod set,'
-            " or of a leader and its workers.",
+            finding(kueue.SETS_SHARE_LEVEL, "JobSet", level=RACK, name="r", sets=3),
             id="three pod sets in one rack",
         ),
         pytest.param(
             Group("r", (pods("a", 4, minimum=2), pods("b", 1, gpus=2))),
-            'JobSet: "a/1": 2 of its 4 pods will do; Kueue can say that of a Job by itself only, and this is one'
-            " of 2 pod sets.",
+            finding(kueue.MINIMUM_OF_ONE_JOB, "JobSet", least=2, name="a/1", pods=4, sets=2),
             id="pods above the minimum beside others",
         ),
         pytest.param(
             Group("r", (pods("a", 4, minimum=0),)),
-            'JobSet: "a/1": None of its pods must run; Kueue admits at least one.',
+            finding(kueue.NONE_MUST_RUN, "JobSet", name="a/1"),
             id="pods of which none must run",
         ),
         pytest.param(
             Group("r", (pods("a", 2), pods("none", 0)), minimum=1),
-            'JobSet: "r": 0 of its 1 members will do; Kueue can say that of single pods or of equal slices of one'
-            " Job.",
+            finding(kueue.MINIMUM_OF_MEMBERS, "JobSet", least=0, members=1, name="r"),
             id="enough members that have no pods",
         ),
         pytest.param(
             Group("r", (pods("x", 2), Group("g", (pods("a", 2), pods("b", 2)), minimum=1))),
-            'JobSet: "g": 1 of its 2 members will do; Kueue can say that of single pods or of equal slices of one'
-            " Job.",
+            finding(kueue.MINIMUM_OF_MEMBERS, "JobSet", least=1, members=2, name="g"),
             id="groups inside of which some are enough",
         ),
         pytest.param(
@@ -255,64 +257,56 @@ def test_wishes_that_kueue_cannot_say_are_left_out_and_listed() -> None:
                 (pods("a", 2), replace(pods("b", 2), filter=NodeFilter(selector=(("pool", "spot"),)))),
                 RACK,
             ),
-            f'JobSet: "r": 2 different pod sets must share one {RACK}; Kueue can say that of one pod set,'
-            " or of a leader and its workers.",
+            finding(kueue.SETS_SHARE_LEVEL, "JobSet", level=RACK, name="r", sets=2),
             id="pods that run on different nodes in one rack",
         ),
         pytest.param(
             Group("r", (Group("a", (pods("a", 2),)), Group("b", (pods("b", 2),))), minimum=1),
-            'JobSet: "r": 1 of its 2 members will do; Kueue can say that of single pods or of equal slices of one'
-            " Job.",
+            finding(kueue.MINIMUM_OF_MEMBERS, "JobSet", least=1, members=2, name="r"),
             id="groups without a level of which some are enough",
         ),
         pytest.param(
             Group("r", (Group("a", (pods("a", 2),), RACK), Group("b", (pods("b", 3),), RACK)), minimum=1),
-            'JobSet: "r": 1 of its 2 members will do; Kueue can say that of single pods or of equal slices of one'
-            " Job.",
+            finding(kueue.MINIMUM_OF_MEMBERS, "JobSet", least=1, members=2, name="r"),
             id="groups of two sizes of which some are enough",
         ),
         pytest.param(
             Group("r", (Group("a", (pods("a", 2),), RACK), Group("b", (pods("b", 2),), RACK)), minimum=0),
-            'JobSet: "r": 0 of its 2 members will do; Kueue can say that of single pods or of equal slices of one'
-            " Job.",
+            finding(kueue.MINIMUM_OF_MEMBERS, "JobSet", least=0, members=2, name="r"),
             id="slices of which none is needed",
         ),
         pytest.param(
             Group("r", tuple(Group(f"g{i}", (pods(f"g{i}", 4, minimum=2),), RACK) for i in range(2))),
-            'JobSet: "g0/1": 2 of its 4 pods will do; Kueue can say that of a Job by itself only, and this is one'
-            " of 2 pod sets.",
+            finding(kueue.MINIMUM_OF_ONE_JOB, "JobSet", least=2, name="g0/1", pods=4, sets=2),
             id="slices that may be smaller",
         ),
         pytest.param(
             Group("r", (pods("leader", 1, gpus=2), pods("workers", 4, minimum=2)), RACK),
-            f'JobSet: "r": 2 different pod sets must share one {RACK}; Kueue can say that of one pod set,'
-            " or of a leader and its workers.",
+            finding(kueue.SETS_SHARE_LEVEL, "JobSet", level=RACK, name="r", sets=2),
             id="workers beside a leader that may be fewer",
         ),
         pytest.param(
             Group("r", tuple(Group(f"g{i}", (pods(f"g{i}", 2, gpus=1 + i),)) for i in range(19))),
-            "JobSet: There are 19 different pod sets. Kueue takes at most 18.",
+            finding(kueue.TOO_MANY_POD_SETS, "JobSet", given=19, most=18),
             id="more pod sets than a Workload takes",
         ),
-        pytest.param(
-            Group("r", ()), "JobSet: There are no pods, and a JobSet needs at least one.", id="no pods at all"
-        ),
+        pytest.param(Group("r", ()), finding(kueue.NO_PODS, "JobSet"), id="no pods at all"),
     ],
 )
-def test_what_kueue_has_no_words_for_is_refused(root: Group, want: str) -> None:
+def test_what_kueue_has_no_words_for_is_refused(root: Group, want: Finding) -> None:
     with pytest.raises(InvalidError) as refused:
         said(root)
 
-    assert want in [str(problem) for problem in refused.value.problems]
+    assert want in findings(refused.value.problems)
 
 
 def test_a_level_whose_name_is_too_long_for_a_workload_is_refused() -> None:
     long = f"example.com/{'rack' * 13}"
     request = Request("ns/train", Group("r", (pods("a", 4),), long), "long")
-    workload = Workload(ObjectName("v1", "X", "ns", "train"), "test", request)
+    workload = PlaceableWorkload(ObjectName("v1", "X", "ns", "train"), "test", request)
 
     with pytest.raises(InvalidError) as refused:
         list(express(workload, {"long": Topology("long", (Level(long),))}))
-    assert [str(problem) for problem in refused.value.problems] == [
-        f'JobSet: The name of level "{long}" is too long; Workloads take 63 characters.'
+    assert findings(refused.value.problems) == [
+        finding(kueue.LEVEL_NAME_TOO_LONG, "JobSet", level=long, most=63)
     ]

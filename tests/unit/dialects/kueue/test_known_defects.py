@@ -8,8 +8,11 @@ import pytest
 
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed, Unplaceable
-from closeknit.scheduler.planning import Verdict, plan
-from tests.unit.dialects.kit import reading
+from closeknit.hub.sentences import kueue
+from closeknit.hub.shortfall import NoDomain
+from closeknit.scheduler.planning import AnyVerdict, plan
+from tests.kit.problems import finding
+from tests.unit.dialects.kit import reading, reported
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
     HOST,
@@ -23,16 +26,17 @@ from tests.unit.dialects.kueue.kit import (
     replicated,
     running_pod,
 )
+from tests.unit.dialects.kueue.problems import TEMPLATE, annotation
 
 
-def decided(*texts: str) -> Verdict:
+def decided(*texts: str) -> AnyVerdict:
     read = reading(*texts)
     assert [str(problem) for problem in read.problems] == []
     (verdict,) = plan(Engine(read.cluster), read.cluster, read.workloads)
     return verdict
 
 
-def where(verdict: Verdict) -> dict[str, set[str]]:
+def where(verdict: AnyVerdict) -> dict[str, set[str]]:
     """The nodes of each pod set."""
     assert isinstance(verdict.outcome, Placed)
     found: dict[str, set[str]] = {}
@@ -147,10 +151,12 @@ def test_a_lost_node_is_replaced_beside_the_others_although_that_is_only_preferr
 
 def test_every_pod_of_a_sliced_set_has_a_place_or_the_size_is_refused() -> None:
     """Kueue admits five pods in slices of two, and the fifth waits for ever."""
-    read = reading(*QUEUES, job(5, podset_slice_required_topology=RACK, podset_slice_size="2"))
+    asking = job(5, podset_slice_required_topology=RACK, podset_slice_size="2")
 
-    assert [problem.problem.message for problem in read.problems] == [
-        "5 pods cannot be cut into slices of 2: 1 would be left. Choose a size that divides 5."
+    assert reported(*QUEUES, asking) == [
+        finding(
+            kueue.PODS_LEFT_OVER, f"5:{annotation(TEMPLATE, 'podset-slice-size')}", left=1, pods=5, size=2
+        )
     ]
 
 
@@ -177,7 +183,7 @@ def test_a_refusal_names_level_and_domain_and_what_would_help() -> None:
     assert {shortfall.group for shortfall in outcome.shortfalls} >= {"a", "b"}
     for shortfall in outcome.shortfalls:
         if shortfall.group in ("a", "b"):
-            assert (shortfall.level, shortfall.wanted, shortfall.fits) == (RACK, 3, 2)
+            assert (shortfall.reason, shortfall.wanted, shortfall.fits) == (NoDomain(RACK), 3, 2)
             assert {fit.domain for fit in shortfall.best} == {("b", "r1"), ("b", "r2")}
 
 

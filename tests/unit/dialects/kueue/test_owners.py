@@ -9,6 +9,7 @@ import pytest
 
 from closeknit.dialects import Source, translate
 from closeknit.hub.request import Request
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import (
     QUEUES,
@@ -35,7 +36,7 @@ def objects(target: str, *texts: str) -> list[dict[str, Any]]:
 def requests(*texts: str) -> list[Request]:
     read = reading(*QUEUES, *NODES, *texts)
     assert read.problems == ()
-    return [each.request for each in read.workloads if each.request is not None]
+    return [each.request for each in read.workloads if isinstance(each, PlaceableWorkload)]
 
 
 def with_metadata(text: str, **metadata: Any) -> str:

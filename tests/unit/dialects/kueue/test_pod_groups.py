@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from closeknit.hub.request import Group, Request
-from tests.unit.dialects.kit import reading
-from tests.unit.dialects.kueue.kit import QUEUES, RACK, K, node, nominated, queued_pod, view_of
+from closeknit.hub.sentences import kueue, wire
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.problems import finding
+from tests.unit.dialects.kit import reading, reported
+from tests.unit.dialects.kueue.kit import QUEUES, RACK, node, nominated, queued_pod, view_of
+from tests.unit.dialects.kueue.problems import OWN, annotation, label
 
 HOST = node("n1", "b", "r")
 
@@ -28,7 +32,7 @@ def request(*texts: str) -> Request:
     read = reading(*QUEUES, HOST, *texts)
     assert [str(problem) for problem in read.problems] == []
     (workload,) = read.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     return workload.request
 
 
@@ -80,22 +84,23 @@ def test_a_group_that_has_done_its_work_queues_for_nothing() -> None:
 @pytest.mark.parametrize("fast", ["false", None])
 def test_otherwise_a_group_is_complete(fast: str | None) -> None:
     asked: dict[str, Any] = {"pod_group_fast_admission": fast} if fast else {}
-    (problem,) = reading(*QUEUES, pod("g-0", **asked)).problems
 
-    assert problem.problem.where == f'metadata.annotations["{K}pod-group-total-count"]'
-    assert problem.problem.message == (
-        "The group has 3 pods, and 1 is given. Give the rest, or change the count."
-    )
+    assert reported(*QUEUES, pod("g-0", **asked)) == [
+        finding(
+            kueue.GROUP_INCOMPLETE,
+            f"5:{annotation(OWN, 'pod-group-total-count')}",
+            total="3 pods",
+            present="1 is",
+            what="Give the rest",
+        )
+    ]
 
 
 @pytest.mark.parametrize("group", ["a/b", "A", "a-"])
 def test_the_name_of_a_group_is_one_that_its_workload_can_have(group: str) -> None:
-    (problem,) = reading(*QUEUES, queued_pod("p", group, 1)).problems
-
-    assert str(problem) == (
-        f'f:5:metadata.labels["{K}pod-group-name"]: "{group}" is not a valid name. Allowed are at most 253'
-        " lower-case letters, digits, dashes and dots, with a letter or digit at both ends of each part."
-    )
+    assert reported(*QUEUES, queued_pod("p", group, 1)) == [
+        finding(wire.INVALID_NAME, f"5:{label('pod-group-name')}", name=group)
+    ]
 
 
 def test_pods_are_ranked_by_the_number_that_they_carry() -> None:

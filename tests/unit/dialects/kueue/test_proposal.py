@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from closeknit.hub.outcome import Placed, Unplaceable
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import (
     job,
@@ -81,7 +82,7 @@ def test_computing_the_assignment_a_preference_cannot_make_room() -> None:
 def test_support_for_the_auto_mode_the_lowest_level_is_selected() -> None:
     (workload,) = reading(*QUEUES, job(own={"prefer-topology": "auto"})).workloads
 
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     assert workload.request.root.preferred == RACK
 
 

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from closeknit.hub.problems import Field, OneOf, Range, suggestion
+from closeknit.hub.sentences import core, hub, kueue
+from tests.kit.problems import Finding, finding
 from tests.unit.dialects.kueue.kit import (
     HOST,
     RACK,
@@ -17,7 +20,7 @@ from tests.unit.dialects.kueue.kit import (
     topology,
     written,
 )
-from tests.unit.dialects.kueue.problems import found
+from tests.unit.dialects.kueue.problems import label, reported_anywhere
 
 
 def limited(field: str) -> dict[str, Any]:
@@ -26,77 +29,105 @@ def limited(field: str) -> dict[str, Any]:
     return {"coveredResources": ["cpu"], "flavors": [{"name": "tas", "resources": [quota]}]}
 
 
+FLAVOR = "spec.resourceGroups[0].flavors[0]"
+NO_NAMESPACE = "it has no namespaceSelector, so it takes workloads of no namespace; {} stands for all"
+OTHER_NAMESPACE = "its namespaceSelector does not match namespace default"
+
+
+def unknown(where: str, value: str, *allowed: str) -> Finding:
+    """A word that is none of those allowed, which are listed in the order of the API."""
+    return finding(core.UNKNOWN_CHOICE, where, value=value, remedy=OneOf(value, allowed))
+
+
+def missing(where: str, kind: str, name: str, *there: str) -> Finding:
+    """An object that is named, but not there."""
+    return finding(core.NOT_FOUND, where, kind=kind, name=name, remedy=OneOf.among(name, there))
+
+
+def not_taken(reason: str) -> Finding:
+    """A namespace whose workloads the queue does not take."""
+    return finding(kueue.NAMESPACE_NOT_TAKEN, label("queue-name"), queue="research", reason=reason)
+
+
 @pytest.mark.parametrize(
     ("texts", "want"),
     [
         pytest.param(
             [topology("t", RACK, RACK)],
-            f'spec.levels[1].nodeLabel: "{RACK}" is already the label of spec.levels[0]. Each level has its own.',
+            finding(
+                core.LEVEL_TAKEN,
+                "spec.levels[1].nodeLabel",
+                field=Field(("spec", "levels", 0)),
+                value=RACK,
+                what="label",
+            ),
             id="two levels have two labels",
             marks=pytest.mark.requirement("K34"),
         ),
         pytest.param(
             [topology("t", HOST, RACK)],
-            f'spec.levels[0].nodeLabel: "{HOST}" can only be the last level. Move it to the end.',
+            finding(core.HOSTS_NOT_LAST, "spec.levels[0].nodeLabel", label=HOST),
             id="hosts are the lowest level",
         ),
         pytest.param(
             [written("Topology", "t", {"levels": []})],
-            "spec.levels: There are 0 levels. Allowed are 1 to 16.",
+            finding(core.NUMBER_OF, "spec.levels", allowed=Range(1, 16), given=0, what=" levels"),
             id="a topology has levels",
             marks=pytest.mark.requirement("K34"),
         ),
         pytest.param(
             [topology("t", *(f"example.com/level-{i}" for i in range(17)))],
-            "spec.levels: There are 17 levels. Allowed are 1 to 16.",
+            finding(core.NUMBER_OF, "spec.levels", allowed=Range(1, 16), given=17, what=" levels"),
             id="a topology has at most sixteen levels",
         ),
         pytest.param(
             [topology("t", "no label")],
-            'spec.levels[0].nodeLabel: "no label" is not a label key. Write a name of at most 63 letters, digits,'
-            " '-', '_' and '.', such as rack, with an optional domain before a slash, such as example.com/rack.",
+            finding(core.NOT_A_LABEL_KEY, "spec.levels[0].nodeLabel", key="no label"),
             id="a level is a label key",
         ),
         pytest.param(
             [topology(), flavor(nodeLabels={})],
-            "spec.nodeLabels: A flavor with a topology needs at least one node label, so that its nodes can be told.",
+            finding(kueue.LABELS_NEEDED, "spec.nodeLabels"),
             id="the ResourceFlavor defining TopologyAwareScheduling needs at least one node label",
         ),
         pytest.param(
             [topology(), flavor(over="tre")],
-            'spec.topologyName: There is no Topology "tre". Did you mean "tree"? Allowed: "tree".',
+            missing("spec.topologyName", "Topology", "tre", "tree"),
             id="a flavor's topology exists",
         ),
         pytest.param(
             [topology("tree", HOST, RACK), flavor()],
-            'spec.topologyName: Topology "tree" has problems of its own. Correct them first.',
+            finding(core.HAS_PROBLEMS, "spec.topologyName", kind="Topology", name="tree"),
             id="a broken topology is not said to be missing",
         ),
         pytest.param(
             [flavor(over=None, nodeTaints=[{"key": "k", "effect": "Never"}])],
-            'spec.nodeTaints[0].effect: "Never" is not known. Allowed: "NoExecute", "NoSchedule", "PreferNoSchedule".',
+            unknown("spec.nodeTaints[0].effect", "Never", "NoExecute", "NoSchedule", "PreferNoSchedule"),
             id="a taint has a known effect",
         ),
         pytest.param(
             [flavor(over=None, tolerations=[{"operator": "Equal", "value": "x"}])],
-            "spec.tolerations[0].operator: Without a key, the operator must be Exists.",
+            finding(core.EQUAL_WITHOUT_KEY, "spec.tolerations[0].operator"),
             id="a toleration without a key tolerates everything",
         ),
         pytest.param(
             [flavor(over=None), cluster_queue("q", "tass")],
-            'spec.resourceGroups[0].flavors[0].name: There is no ResourceFlavor "tass". Did you mean "tas"? Allowed: "tas".',
+            missing(f"{FLAVOR}.name", "ResourceFlavor", "tass", "tas"),
             id="a queue's flavors exist",
         ),
         pytest.param(
             [flavor(over=None), cluster_queue("q", "tas", "tas")],
-            'spec.resourceGroups[0].flavors[1].name: "tas" is already at spec.resourceGroups[0].flavors[0].'
-            " A flavor stands in one place only.",
+            finding(
+                kueue.FLAVOR_TWICE,
+                "spec.resourceGroups[0].flavors[1].name",
+                first=Field(("spec", "resourceGroups", 0, "flavors", 0)),
+                flavor="tas",
+            ),
             id="a flavor stands once in a queue",
         ),
         pytest.param(
             [flavor(over=None), cluster_queue(quota={"nvidia.com/gpu": "many"})],
-            'spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: "many" is not a quantity.'
-            " Write a number with an optional suffix (n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei), such as 8, 500m or 1.5Gi.",
+            finding(hub.UNKNOWN_SUFFIX, f"{FLAVOR}.resources[0].nominalQuota", value="many"),
             id="quota is a quantity",
         ),
         pytest.param(
@@ -117,7 +148,14 @@ def limited(field: str) -> dict[str, Any]:
                     },
                 ),
             ],
-            'spec.resourceGroups[0].flavors[0].resources: The resources must be those of coveredResources: "cpu", "memory".',
+            finding(
+                kueue.OTHER_RESOURCES,
+                f"{FLAVOR}.resources",
+                covered=(
+                    "cpu",
+                    "memory",
+                ),
+            ),
             id="each flavor has quota for every covered resource",
         ),
         pytest.param(
@@ -143,8 +181,9 @@ def limited(field: str) -> dict[str, Any]:
                     },
                 ),
             ],
-            "spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit: This counts in a cohort only."
-            " Name one in cohortName, or leave it out.",
+            finding(
+                kueue.ALONE, f"{FLAVOR}.resources[0].borrowingLimit", field="cohortName", where="in a cohort"
+            ),
             id="a queue by itself cannot borrow",
         ),
         pytest.param(
@@ -169,23 +208,22 @@ def limited(field: str) -> dict[str, Any]:
                     },
                 ),
             ],
-            "spec.resourceGroups[0].flavors[0].resources[0].lendingLimit: More cannot be lent than there is."
-            " Write at most the nominal quota.",
+            finding(kueue.LENDS_TOO_MUCH, f"{FLAVOR}.resources[0].lendingLimit"),
             id="a queue cannot lend more than it has",
         ),
         pytest.param(
             [flavor(over=None), cluster_queue(stopPolicy="Halt")],
-            'spec.stopPolicy: "Halt" is not known. Allowed: "Hold", "HoldAndDrain", "None".',
+            unknown("spec.stopPolicy", "Halt", "None", "Hold", "HoldAndDrain"),
             id="a stop policy is a known one",
         ),
         pytest.param(
             [flavor(over=None), cluster_queue(queueingStrategy="FIFO")],
-            'spec.queueingStrategy: "FIFO" is not known. Allowed: "BestEffortFIFO", "StrictFIFO".',
+            unknown("spec.queueingStrategy", "FIFO", "StrictFIFO", "BestEffortFIFO"),
             id="a queueing strategy is a known one",
         ),
         pytest.param(
             [flavor(over=None), cluster_queue(preemption={"reclaimWithinCohort": "All"})],
-            'spec.preemption.reclaimWithinCohort: "All" is not known. Allowed: "Any", "LowerPriority", "Never".',
+            unknown("spec.preemption.reclaimWithinCohort", "All", "Never", "LowerPriority", "Any"),
             id="a word of preemption is a known one",
         ),
         pytest.param(
@@ -193,14 +231,12 @@ def limited(field: str) -> dict[str, Any]:
                 flavor(over=None),
                 cluster_queue(preemption={"borrowWithinCohort": {"policy": "LowerPriority"}}),
             ],
-            "spec.preemption.borrowWithinCohort.policy: Who borrows may displace others only where"
-            " reclaimWithinCohort is not Never. Set it, or leave this out.",
+            finding(kueue.BORROWING_WITHOUT_RECLAIM, "spec.preemption.borrowWithinCohort.policy"),
             id="who borrows displaces nobody where nothing is reclaimed",
         ),
         pytest.param(
             [flavor(over=None), cluster_queue(namespaceSelector=None), local_queue(), job()],
-            'metadata.labels["kueue.x-k8s.io/queue-name"]: ClusterQueue "research" takes no workload of this namespace:'
-            " it has no namespaceSelector, so it takes workloads of no namespace; {} stands for all.",
+            not_taken(NO_NAMESPACE),
             id="a queue without a selector of namespaces takes nobody",
         ),
         pytest.param(
@@ -212,8 +248,7 @@ def limited(field: str) -> dict[str, Any]:
                 local_queue(),
                 job(),
             ],
-            'metadata.labels["kueue.x-k8s.io/queue-name"]: ClusterQueue "research" takes no workload of this namespace:'
-            " its namespaceSelector does not match namespace default.",
+            not_taken(OTHER_NAMESPACE),
             id="a queue takes the workloads of namespaces that it selects",
         ),
         pytest.param(
@@ -224,8 +259,7 @@ def limited(field: str) -> dict[str, Any]:
                 job(),
                 '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"team": "b"}}}',
             ],
-            'metadata.labels["kueue.x-k8s.io/queue-name"]: ClusterQueue "research" takes no workload of this namespace:'
-            " its namespaceSelector does not match namespace default.",
+            not_taken(OTHER_NAMESPACE),
             id="a Namespace in sight is looked at",
         ),
         pytest.param(
@@ -233,8 +267,14 @@ def limited(field: str) -> dict[str, Any]:
                 flavor(over=None),
                 cluster_queue(namespaceSelector={"matchExpressions": [{"key": "team", "operator": "Is"}]}),
             ],
-            'spec.namespaceSelector.matchExpressions[0].operator: "Is" is not known.'
-            ' Allowed: "DoesNotExist", "Exists", "In", "NotIn".',
+            unknown(
+                "spec.namespaceSelector.matchExpressions[0].operator",
+                "Is",
+                "DoesNotExist",
+                "Exists",
+                "In",
+                "NotIn",
+            ),
             id="an operator that a selector does not have",
         ),
         pytest.param(
@@ -244,8 +284,11 @@ def limited(field: str) -> dict[str, Any]:
                 cluster_queue(admissionChecksStrategy={"admissionChecks": [{"name": "remote"}]}),
                 written("AdmissionCheck", "remote", {"controllerName": f"{K}provisioning-request"}),
             ],
-            "spec.admissionChecksStrategy.admissionChecks[0].name: ProvisioningRequest checks are not supported in a ClusterQueue"
-            " with a topology. Use a queue of its own for them.",
+            finding(
+                kueue.CHECK_WITH_TOPOLOGY,
+                "spec.admissionChecksStrategy.admissionChecks[0].name",
+                check="ProvisioningRequest",
+            ),
             id="a ClusterQueue with a TAS ResourceFlavor and a ProvisioningRequest admission check is inactive",
         ),
         pytest.param(
@@ -255,18 +298,22 @@ def limited(field: str) -> dict[str, Any]:
                 cluster_queue(admissionChecks=["grow"]),
                 written("AdmissionCheck", "grow", {"controllerName": f"{K}provisioning-request"}),
             ],
-            "spec.admissionChecks[0]: ProvisioningRequest checks are not supported in a ClusterQueue with a topology."
-            " Use a queue of its own for them.",
+            finding(kueue.CHECK_WITH_TOPOLOGY, "spec.admissionChecks[0]", check="ProvisioningRequest"),
             id="a ClusterQueue with a TAS ResourceFlavor and a ProvisioningRequest admission check is inactive",
         ),
         pytest.param(
             [local_queue(to="reserch"), flavor(over=None), cluster_queue()],
-            'spec.clusterQueue: There is no ClusterQueue "reserch". Did you mean "research"? Allowed: "research".',
+            finding(
+                kueue.NO_CLUSTER_QUEUE,
+                "spec.clusterQueue",
+                queue="reserch",
+                remedy=suggestion("reserch", ["research"]),
+            ),
             id="a LocalQueue leads to a ClusterQueue",
         ),
         pytest.param(
             [written("Cohort", "a", {"parentName": "b"}), written("Cohort", "b", {"parentName": "a"})],
-            'spec.parentName: These cohorts are each other\'s parents: "a" > "b" > "a". Let one of them have no parent.',
+            finding(kueue.COHORTS_IN_CIRCLE, "spec.parentName", trail='"a" > "b" > "a"'),
             id="cohorts do not lie in a circle",
         ),
         pytest.param(
@@ -274,8 +321,12 @@ def limited(field: str) -> dict[str, Any]:
                 flavor(over=None),
                 written("Cohort", "a", {"resourceGroups": [limited("borrowingLimit")]}),
             ],
-            "spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit: This counts in a cohort with a parent only."
-            " Name one in parentName, or leave it out.",
+            finding(
+                kueue.ALONE,
+                f"{FLAVOR}.resources[0].borrowingLimit",
+                field="parentName",
+                where="in a cohort with a parent",
+            ),
             id="a cohort without a parent has no limit of borrowing",
         ),
         pytest.param(
@@ -283,30 +334,36 @@ def limited(field: str) -> dict[str, Any]:
                 flavor(over=None),
                 written("Cohort", "a", {"resourceGroups": [limited("lendingLimit")]}),
             ],
-            "spec.resourceGroups[0].flavors[0].resources[0].lendingLimit: This counts in a cohort with a parent only."
-            " Name one in parentName, or leave it out.",
+            finding(
+                kueue.ALONE,
+                f"{FLAVOR}.resources[0].lendingLimit",
+                field="parentName",
+                where="in a cohort with a parent",
+            ),
             id="a cohort without a parent has no limit of lending",
         ),
         pytest.param(
             [written("Cohort", "a", {"parentName": "b", "parent": "c"})],
-            "spec.parent: parentName stands here as well, and differs. Leave this out.",
+            finding(kueue.BOTH_SPELLINGS, "spec.parent", field="parentName"),
             id="a cohort has one parent",
         ),
         pytest.param(
             [flavor(over=None), cluster_queue(cohortName="b", cohort="c")],
-            "spec.cohort: cohortName stands here as well, and differs. Leave this out.",
+            finding(kueue.BOTH_SPELLINGS, "spec.cohort", field="cohortName"),
             id="a queue has one cohort",
         ),
         pytest.param(
             [flavor(over=None), cluster_queue(flavorFungibility={"whenCanBorrow": "TryNext"})],
-            'spec.flavorFungibility.whenCanBorrow: "TryNext" is not known. Did you mean "TryNextFlavor"?'
-            ' Allowed: "Borrow", "MayStopSearch", "TryNextFlavor".',
+            unknown(
+                "spec.flavorFungibility.whenCanBorrow", "TryNext", "MayStopSearch", "TryNextFlavor", "Borrow"
+            ),
             id="when a flavor may borrow is a known word",
         ),
         pytest.param(
             [flavor(over=None), cluster_queue(flavorFungibility={"whenCanPreempt": "Never"})],
-            'spec.flavorFungibility.whenCanPreempt: "Never" is not known.'
-            ' Allowed: "MayStopSearch", "Preempt", "TryNextFlavor".',
+            unknown(
+                "spec.flavorFungibility.whenCanPreempt", "Never", "MayStopSearch", "TryNextFlavor", "Preempt"
+            ),
             id="when a flavor may preempt is a known word",
         ),
         pytest.param(
@@ -314,16 +371,17 @@ def limited(field: str) -> dict[str, Any]:
                 flavor(over=None),
                 cluster_queue(flavorFungibility={"preference": "BorrowingOverPreemption"}),
             ],
-            "spec.flavorFungibility.preference: This counts only where whenCanBorrow and whenCanPreempt are"
-            " TryNextFlavor. Set both, or leave it out.",
+            finding(
+                kueue.PREFERENCE_WITHOUT_EFFECT, "spec.flavorFungibility.preference", word="TryNextFlavor"
+            ),
             id="a preference among flavors needs the next flavor to be tried",
         ),
         pytest.param(
             [written("AdmissionCheck", "c", {})],
-            "spec.controllerName: The controller is missing. Name the one that performs the check.",
+            finding(kueue.NO_CONTROLLER, "spec.controllerName"),
             id="a check needs a controller",
         ),
     ],
 )
-def test_queues_flavors_and_topologies(texts: list[str], want: str) -> None:
-    assert want in found(*texts)
+def test_queues_flavors_and_topologies(texts: list[str], want: Finding) -> None:
+    assert want in reported_anywhere(*texts)

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from closeknit.hub.outcome import Holder, Placed, Unplaceable
-from closeknit.hub.quota import LEVEL
-from closeknit.scheduler import wording
+from closeknit.hub.shortfall import NoDomain, QuotaExceeded, QuotaScope
 from tests.unit.dialects.kueue.kit import (
     RACK,
     cluster_queue,
@@ -23,13 +22,15 @@ from tests.unit.dialects.kueue.kit import (
 from tests.unit.dialects.kueue.quotas import NODES, at, placed_pods
 from tests.unit.dialects.verdicts import decided
 
+FLAVOR_QUOTA = QuotaExceeded(QuotaScope.FLAVOR)
+
 
 def test_a_workload_larger_than_its_quota_waits_although_there_is_room() -> None:
     verdict = decided(*queues(at(4)), *NODES, job(8))["train"]
 
     assert isinstance(verdict.outcome, Unplaceable)
     (shortfall,) = verdict.outcome.shortfalls
-    assert (shortfall.level, shortfall.wanted, shortfall.fits) == (LEVEL, 8, 4)
+    assert (shortfall.reason, shortfall.wanted, shortfall.fits) == (FLAVOR_QUOTA, 8, 4)
     (account,) = shortfall.best
     assert account.domain == ("ClusterQueue research", "flavor tas")
     assert account.limiting == "nvidia.com/gpu"
@@ -61,7 +62,7 @@ def test_a_workload_that_finds_no_room_is_not_charged() -> None:
     )  # fmt: skip
 
     assert isinstance(verdicts["a"].outcome, Unplaceable)
-    assert verdicts["a"].outcome.shortfalls[0].level == RACK
+    assert verdicts["a"].outcome.shortfalls[0].reason == NoDomain(RACK)
     assert isinstance(verdicts["b"].outcome, Placed)
 
 
@@ -118,7 +119,7 @@ def test_part_of_a_job_is_admitted_where_quota_is_short(quota: int, least: str, 
     assert placed_pods(verdict) == pods
     if isinstance(verdict.outcome, Unplaceable):
         (shortfall,) = verdict.outcome.shortfalls
-        assert (shortfall.level, shortfall.wanted, shortfall.fits) == (LEVEL, 2, 1)
+        assert (shortfall.reason, shortfall.wanted, shortfall.fits) == (FLAVOR_QUOTA, 2, 1)
 
 
 def test_pods_that_quota_leaves_out_are_counted() -> None:
@@ -129,18 +130,14 @@ def test_pods_that_quota_leaves_out_are_counted() -> None:
     assert outcome.wishes.left_out == 3
 
 
-@pytest.mark.parametrize(
-    ("quota", "told"),
-    [
-        pytest.param(5, "default/train needs quota for 8 pods; there is quota for 5.", id="some is left"),
-        pytest.param(0, "default/train needs quota for 8 pods; there is none left.", id="none is left"),
-    ],
-)
-def test_lack_of_quota_is_told_as_such(quota: int, told: str) -> None:
+@pytest.mark.parametrize("quota", [pytest.param(5, id="some is left"), pytest.param(0, id="none is left")])
+def test_lack_of_quota_is_told_as_such(quota: int) -> None:
     outcome = decided(*queues(at(quota)), *NODES, job(8))["train"].outcome
 
     assert isinstance(outcome, Unplaceable)
-    assert wording.need(outcome.shortfalls[0]) == told
+    (shortfall,) = outcome.shortfalls
+    assert (shortfall.group, shortfall.reason) == ("default/train", FLAVOR_QUOTA)
+    assert (shortfall.wanted, shortfall.fits) == (8, quota)
 
 
 def test_part_of_a_job_is_admitted_where_room_is_short_and_only_that_is_charged() -> None:
@@ -151,7 +148,7 @@ def test_part_of_a_job_is_admitted_where_room_is_short_and_only_that_is_charged(
     assert placed_pods(verdicts["a"]) == 8
     assert placed_pods(verdicts["b"]) == 8
     assert isinstance(verdicts["c"].outcome, Unplaceable)
-    assert verdicts["c"].outcome.shortfalls[0].level == LEVEL
+    assert verdicts["c"].outcome.shortfalls[0].reason == FLAVOR_QUOTA
 
 
 def test_a_job_in_slices_is_admitted_with_whole_slices() -> None:

@@ -15,6 +15,7 @@ from closeknit.dialects.store.view import View
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Group, PodSet
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
     HOST,
@@ -154,7 +155,7 @@ def test_what_is_written_means_the_same_when_it_is_read_again() -> None:
 
     def slices(given: str) -> list[tuple[str | None, int]]:
         (workload,) = read(sources(*QUEUES, given)).workloads
-        assert workload.request is not None
+        assert isinstance(workload, PlaceableWorkload)
         (jobs,) = workload.request.root.members
         assert isinstance(jobs, Group)
         return [(each.required, each.members[0].count) for each in jobs.members if isinstance(each, Group) and isinstance(each.members[0], PodSet)]  # fmt: skip

@@ -11,13 +11,15 @@ import pytest
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
 from closeknit.dialects import Source, translate
 from closeknit.dialects.kueue.assignments import from_written
-from closeknit.hub.problems import InvalidError
-from tests.unit.dialects.kit import problems, reading
+from closeknit.hub.problems import InvalidError, Range
+from closeknit.hub.sentences import core, kueue
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.problems import Finding, finding, findings
+from tests.unit.dialects.kit import reading, reported
 from tests.unit.dialects.kueue.kit import (
     HOST,
     QUEUES,
     RACK,
-    K,
     job,
     job_set,
     node,
@@ -26,9 +28,10 @@ from tests.unit.dialects.kueue.kit import (
     template,
     written,
 )
+from tests.unit.dialects.kueue.problems import OWN, TEMPLATE, annotation, reported_anywhere
 
 VAST = 2_147_483_647
-ASSIGNMENT = "status.admission.podSetAssignments[0].topologyAssignment"
+ASSIGNMENT = "7:status.admission.podSetAssignments[0].topologyAssignment"
 
 
 def piece(count: int, pods: dict[str, Any], values: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -36,7 +39,20 @@ def piece(count: int, pods: dict[str, Any], values: dict[str, Any] | None = None
 
 
 ONE = {"universal": 1}
-OUT = "is out of range. Allowed are 1 to"
+
+
+def out_of_range(where: str, value: int, least: int, most: int) -> Finding:
+    return finding(core.OUT_OF_RANGE, where, value=value, allowed=Range(least, most))
+
+
+def pods_out_of_range(where: str, number: int | str) -> Finding:
+    """A number of pods that no workload can have."""
+    return finding(kueue.PODS_OUT_OF_RANGE, where, number=number, most=150_000)
+
+
+def too_many_pods(where: str, pods: int, more: str = "") -> Finding:
+    """More pods than a workload may have, with those that were counted before."""
+    return finding(kueue.TOO_MANY_PODS, where, pods=pods, more=more, most=150_000)
 
 
 @pytest.mark.parametrize(
@@ -44,48 +60,51 @@ OUT = "is out of range. Allowed are 1 to"
     [
         pytest.param(
             {"levels": [HOST], "slices": [piece(VAST, ONE)]},
-            [f"slices[0].domainCount: {VAST} {OUT} 100000."],
+            [out_of_range("slices[0].domainCount", VAST, 1, 100_000)],
             id="a slice has at most a hundred thousand domains",
         ),
         pytest.param(
             {"levels": [HOST], "slices": [piece(0, ONE), piece(-1, {"individual": []})]},
-            [f"slices[0].domainCount: 0 {OUT} 100000.", f"slices[1].domainCount: -1 {OUT} 100000."],
+            [
+                out_of_range("slices[0].domainCount", 0, 1, 100_000),
+                out_of_range("slices[1].domainCount", -1, 1, 100_000),
+            ],
             id="a slice has a domain",
         ),
         pytest.param(
             {"levels": [HOST], "slices": [piece(100_000, ONE), piece(50_001, ONE)]},
-            ["slices: There are 150001 domains in all, each with a pod. At most 150000 pods can be placed."],
+            [finding(kueue.TOO_MANY_DOMAINS, "slices", domains=150_001, most=150_000)],
             id="there are no more domains than pods in all slices together",
         ),
         pytest.param(
             {"levels": [HOST], "slices": [piece(1, ONE)] * 1001},
-            ["slices: There are 1001. At most 1000 can be given."],
+            [finding(kueue.AT_MOST, "slices", done="given", given=1_001, most=1_000)],
             id="there are at most a thousand slices",
         ),
         pytest.param(
             {"levels": [], "slices": [{"domainCount": 1, "valuesPerLevel": [], "podCounts": ONE}]},
-            ["levels: There are 0. Allowed are 1 to 16."],
+            [finding(core.NUMBER_OF, "levels", allowed=Range(1, 16), given=0, what="")],
             id="a domain has a level",
         ),
         pytest.param(
             {"levels": [HOST], "slices": [piece(2, {"individual": [-2, 6]}), piece(1, {"universal": 0})]},
             [
-                f"slices[0].podCounts.individual[0]: -2 {OUT} 150000 pods.",
-                f"slices[1].podCounts.universal: 0 {OUT} 150000 pods.",
+                pods_out_of_range("slices[0].podCounts.individual[0]", -2),
+                pods_out_of_range("slices[1].podCounts.universal", 0),
             ],
             id="a domain has a pod",
         ),
         pytest.param(
             {"levels": [HOST], "slices": [piece(1, {"universal": VAST})]},
-            [f"slices[0].podCounts.universal: {VAST} {OUT} 150000 pods."],
+            [pods_out_of_range("slices[0].podCounts.universal", VAST)],
             id="a domain has no more pods than a workload may have",
         ),
     ],
 )
-def test_slices_are_no_larger_than_they_can_be(given: dict[str, Any], want: list[str]) -> None:
+def test_slices_are_no_larger_than_they_can_be(given: dict[str, Any], want: list[Finding]) -> None:
     with pytest.raises(InvalidError) as refused:
         from_written(msgspec.convert(given, v1beta2.TopologyAssignment))
-    assert [str(problem) for problem in refused.value.problems] == want
+    assert findings(refused.value.problems) == want
 
 
 def test_listed_domains_are_no_more_and_no_larger_than_they_can_be() -> None:
@@ -95,12 +114,12 @@ def test_listed_domains_are_no_more_and_no_larger_than_they_can_be() -> None:
 
     with pytest.raises(InvalidError) as refused:
         from_written(msgspec.convert(given, v1beta2.TopologyAssignment))
-    assert [str(problem) for problem in refused.value.problems] == [
-        "domains: There are 100001. At most 100000 can be listed.",
-        f"domains[0].count: 0 {OUT} 150000 pods.",
-        f"domains[1].count: -4 {OUT} 150000 pods.",
-        "domains[2].values: There are 0. Give one for each of levels.",
-        f"domains[2].count: {VAST} {OUT} 150000 pods.",
+    assert findings(refused.value.problems) == [
+        finding(kueue.AT_MOST, "domains", done="listed", given=100_001, most=100_000),
+        pods_out_of_range("domains[0].count", 0),
+        pods_out_of_range("domains[1].count", -4),
+        finding(kueue.ONE_FOR_EACH_LEVEL, "domains[2].values", given=0),
+        pods_out_of_range("domains[2].count", VAST),
     ]
 
 
@@ -125,30 +144,30 @@ def admitted(assignment: dict[str, Any], version: str, count: int = 4) -> str:
         pytest.param(
             {"levels": [HOST], "slices": [piece(2_000_000_000, {"universal": 2})]},
             "v1beta2",
-            f"{ASSIGNMENT}.slices[0].domainCount: 2000000000 {OUT} 100000.",
+            out_of_range(f"{ASSIGNMENT}.slices[0].domainCount", 2_000_000_000, 1, 100_000),
             id="in slices",
         ),
         pytest.param(
             {"levels": [HOST], "domains": [{"values": ["n1"], "count": -2}, {"values": ["n2"], "count": 6}]},
             "v1beta1",
-            f"{ASSIGNMENT}.domains[0].count: -2 {OUT} 150000 pods.",
+            pods_out_of_range(f"{ASSIGNMENT}.domains[0].count", -2),
             id="in a list",
         ),
     ],
 )
 def test_what_a_workload_holds_is_refused_where_it_stands(
-    assignment: dict[str, Any], version: str, want: str
+    assignment: dict[str, Any], version: str, want: Finding
 ) -> None:
     nodes = (node("n1", "b", "r1"), node("n2", "b", "r1"))
 
-    assert problems(*QUEUES, *nodes, admitted(assignment, version)) == [f"7:{want}"]
+    assert reported(*QUEUES, *nodes, admitted(assignment, version)) == [want]
 
 
 def test_two_slices_may_speak_of_one_domain() -> None:
     assignment = {"levels": [HOST], "slices": [piece(1, ONE), piece(1, {"universal": 3})]}
     (held,) = reading(*QUEUES, node("n1", "b", "r1"), admitted(assignment, "v1beta2")).workloads
 
-    assert held.request is not None
+    assert isinstance(held, PlaceableWorkload)
     assert [each.bound for each in held.request.root.pod_sets()] == [("n1",) * 4]
 
 
@@ -183,13 +202,12 @@ def test_any_number_of_jobs_without_pods_asks_for_nothing(text: str) -> None:
     [
         pytest.param(
             job_set(replicated("a", VAST, 150_000)),
-            "spec.replicatedJobs[0].replicas: These are 322122547050000 pods. At most 150000 can be asked for.",
+            too_many_pods("spec.replicatedJobs[0].replicas", 322_122_547_050_000),
             id="one replicated job of a JobSet",
         ),
         pytest.param(
             job_set(replicated("a", 1, 100_000), replicated("b", 2, 50_000)),
-            "spec.replicatedJobs[1].replicas: These are 200000 pods with the 100000 before them."
-            " At most 150000 can be asked for.",
+            too_many_pods("spec.replicatedJobs[1].replicas", 200_000, " with the 100000 before them"),
             id="all replicated jobs of a JobSet",
         ),
         pytest.param(
@@ -201,60 +219,62 @@ def test_any_number_of_jobs_without_pods_asks_for_nothing(text: str) -> None:
                     "queueName": "team",
                 },
             ),
-            "spec.podSets[1].count: These are 180000 pods with the 90000 before them."
-            " At most 150000 can be asked for.",
+            too_many_pods("spec.podSets[1].count", 180_000, " with the 90000 before them"),
             id="all pod sets of a Workload",
         ),
         pytest.param(
             job(VAST).replace(f'"completions": {VAST}', '"completions": 4'),
-            "spec.parallelism: 2147483647 is out of range. Allowed are 0 to 150000.",
+            out_of_range("spec.parallelism", VAST, 0, 150_000),
             id="a Job",
         ),
         pytest.param(
             job(4, podset_slice_required_topology=RACK, podset_slice_size=str(VAST)),
-            f'spec.template.metadata.annotations["{K}podset-slice-size"]:'
-            f" A slice has {VAST} pods, but there are only 4. Write at most 4.",
+            finding(kueue.SLICE_TOO_LARGE, annotation(TEMPLATE, "podset-slice-size"), pods=4, size=VAST),
             id="a slice",
         ),
         pytest.param(
             job(4, podset_slice_required_topology=RACK, podset_slice_size="9" * 30),
-            f'spec.template.metadata.annotations["{K}podset-slice-size"]:'
-            f' "{"9" * 30}" is out of range. Allowed are 1 to {VAST}.',
+            finding(
+                core.OUT_OF_RANGE,
+                annotation(TEMPLATE, "podset-slice-size"),
+                allowed=Range(1, VAST),
+                value="9" * 30,
+            ),
             id="a slice of more pods than a number has room for",
         ),
         pytest.param(
             job(4, own={"job-min-parallelism": "0000000012147483647"}),
-            f'metadata.annotations["{K}job-min-parallelism"]:'
-            ' "0000000012147483647" is not possible. Allowed are 1 to 3.',
+            finding(
+                core.NOT_POSSIBLE,
+                annotation(OWN, "job-min-parallelism"),
+                allowed=Range(1, 3),
+                value="0000000012147483647",
+            ),
             id="the least number of pods behind zeros",
         ),
         pytest.param(
             job(1, own={"job-min-parallelism": "1"}),
-            f'metadata.annotations["{K}job-min-parallelism"]:'
-            " There is only one pod, so none can be missing. Leave it out.",
+            finding(kueue.NONE_TO_MISS, annotation(OWN, "job-min-parallelism"), pods="is only one pod"),
             id="the least number of a single pod",
         ),
         pytest.param(
             queued_pod("p", "g", VAST, pod_group_fast_admission="true"),
-            f'metadata.annotations["{K}pod-group-total-count"]:'
-            f' "{VAST}" is out of range. Allowed are 1 to 150000 pods.',
+            pods_out_of_range(annotation(OWN, "pod-group-total-count"), str(VAST)),
             id="a group of pods",
         ),
         pytest.param(
             queued_pod(
                 "p", "g", pod_group_total_count="0000000012147483647", pod_group_fast_admission="true"
             ),
-            f'metadata.annotations["{K}pod-group-total-count"]:'
-            ' "0000000012147483647" is out of range. Allowed are 1 to 150000 pods.',
+            pods_out_of_range(annotation(OWN, "pod-group-total-count"), "0000000012147483647"),
             id="a group of pods behind zeros",
         ),
         pytest.param(
             queued_pod("p", "g", pod_group_total_count="two"),
-            f'metadata.annotations["{K}pod-group-total-count"]:'
-            ' "two" is not a number of pods. Write how many pods the group has, from 1 on, in quotes.',
+            finding(kueue.GROUP_COUNT, annotation(OWN, "pod-group-total-count"), written="two"),
             id="a group whose number is none",
         ),
     ],
 )
-def test_a_workload_is_no_larger_than_a_cluster(text: str, want: str) -> None:
-    assert problems(*QUEUES, text) == [f"5:{want}"]
+def test_a_workload_is_no_larger_than_a_cluster(text: str, want: Finding) -> None:
+    assert reported_anywhere(*QUEUES, text) == [want]

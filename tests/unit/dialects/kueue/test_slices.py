@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
+from closeknit.hub.problems import Range
+from closeknit.hub.sentences import core, kueue
+from tests.kit.problems import Finding, finding
 from tests.unit.dialects.kueue.kit import BLOCK, QUEUES, RACK, K, job
-from tests.unit.dialects.kueue.problems import TEMPLATE, at, found
+from tests.unit.dialects.kueue.problems import TEMPLATE, annotation, reported_anywhere
+
+SIZE = annotation(TEMPLATE, "podset-slice-size")
+LEVEL = annotation(TEMPLATE, "podset-slice-required-topology")
+LAYERS = annotation(TEMPLATE, "podset-slice-required-topology-constraints")
 
 
 @pytest.mark.parametrize(
@@ -16,50 +23,32 @@ from tests.unit.dialects.kueue.problems import TEMPLATE, at, found
     [
         pytest.param(
             {"podset_slice_required_topology": RACK},
-            [
-                at(
-                    TEMPLATE,
-                    "podset-slice-size",
-                    f"This must be given where {K}podset-slice-required-topology is. Write how many pods make a slice.",
-                )
-            ],
+            [finding(kueue.SLICE_SIZE_NEEDED, SIZE, other=f"{K}podset-slice-required-topology")],
             id="a slice level needs a size",
         ),
         pytest.param(
             {"podset_slice_size": "2"},
-            [
-                at(
-                    TEMPLATE,
-                    "podset-slice-required-topology",
-                    f"This must be given where {K}podset-slice-size is. Name the level of a slice.",
-                )
-            ],
+            [finding(kueue.SLICE_LEVEL_NEEDED, LEVEL, other=f"{K}podset-slice-size")],
             id="a slice size needs a level",
         ),
         pytest.param(
             {"podset_slice_required_topology": RACK, "podset_slice_size": "0"},
-            [at(TEMPLATE, "podset-slice-size", '"0" is not a size. Write a whole number from 1 on.')],
+            [finding(kueue.SLICE_SIZE, SIZE, written="0")],
             id="a slice has at least one pod",
         ),
         pytest.param(
             {"podset_slice_required_topology": RACK, "podset_slice_size": "five"},
-            [at(TEMPLATE, "podset-slice-size", '"five" is not a size. Write a whole number from 1 on.')],
+            [finding(kueue.SLICE_SIZE, SIZE, written="five")],
             id="a slice size is a number",
         ),
         pytest.param(
             {"podset_slice_required_topology": RACK, "podset_slice_size": "9"},
-            [at(TEMPLATE, "podset-slice-size", "A slice has 9 pods, but there are only 4. Write at most 4.")],
+            [finding(kueue.SLICE_TOO_LARGE, SIZE, pods=4, size=9)],
             id="a slice has no more pods than there are",
         ),
         pytest.param(
             {"podset_slice_required_topology": RACK, "podset_slice_size": "3"},
-            [
-                at(
-                    TEMPLATE,
-                    "podset-slice-size",
-                    "4 pods cannot be cut into slices of 3: 1 would be left. Choose a size that divides 4.",
-                )
-            ],
+            [finding(kueue.PODS_LEFT_OVER, SIZE, left=1, pods=4, size=3)],
             id="no pod is left over by slices",
         ),
         pytest.param(
@@ -68,42 +57,22 @@ from tests.unit.dialects.kueue.problems import TEMPLATE, at, found
                 "podset_slice_required_topology": BLOCK,
                 "podset_slice_size": "2",
             },
-            [
-                at(
-                    TEMPLATE,
-                    "podset-slice-required-topology",
-                    f'The slice level "{BLOCK}" is coarser than "{RACK}" around it. Name "{RACK}" or a finer level.',
-                )
-            ],
+            [finding(kueue.SLICE_COARSER, LEVEL, level=BLOCK, outer=RACK)],
             id="a slice level lies at or below the main level",
         ),
         pytest.param(
             {"podset_slice_required_topology_constraints": "rack"},
-            [
-                at(
-                    TEMPLATE,
-                    "podset-slice-required-topology-constraints",
-                    '"rack" is not a JSON list. Write a list such as [{"topology": "example.com/block", "size": 8}].',
-                )
-            ],
+            [finding(kueue.LAYERS_LIST, LAYERS, written="rack")],
             id="layers are a JSON list",
         ),
         pytest.param(
             {"podset_slice_required_topology_constraints": "[]"},
-            [
-                at(
-                    TEMPLATE,
-                    "podset-slice-required-topology-constraints",
-                    "There are 0 layers. Allowed are 1 to 3.",
-                )
-            ],
+            [finding(core.NUMBER_OF, LAYERS, allowed=Range(1, 3), given=0, what=" layers")],
             id="there is at least one layer",
         ),
         pytest.param(
             {"podset_slice_required_topology_constraints": json.dumps([{"topology": BLOCK, "size": "4"}])},
-            [
-                f'{TEMPLATE}["{K}podset-slice-required-topology-constraints"][0].size: Found "4", a string, where a whole number from 1 on is expected. Write a list such as [{{"topology": "example.com/block", "size": 8}}].'
-            ],
+            [finding(kueue.LAYER_SIZE, f"{LAYERS}[0].size", found='"4", a string,')],
             id="a layer's size is a number, not a string",
         ),
         pytest.param(
@@ -112,9 +81,7 @@ from tests.unit.dialects.kueue.problems import TEMPLATE, at, found
                     [{"topology": BLOCK, "size": 4}, {"topology": RACK, "size": 3}]
                 )
             },
-            [
-                f'{TEMPLATE}["{K}podset-slice-required-topology-constraints"][1]: The inner slice size 3 must evenly divide 4, the one around it.'
-            ],
+            [finding(kueue.SLICE_DOES_NOT_DIVIDE, f"{LAYERS}[1]", outer=4, size=3)],
             id="inner slices divide the outer ones",
         ),
         pytest.param(
@@ -123,9 +90,7 @@ from tests.unit.dialects.kueue.problems import TEMPLATE, at, found
                     [{"topology": RACK, "size": 4}, {"topology": RACK, "size": 2}]
                 )
             },
-            [
-                f'{TEMPLATE}["{K}podset-slice-required-topology-constraints"][1]: The slice level "{RACK}" is the same as "{RACK}" around it. Name a finer level.'
-            ],
+            [finding(kueue.INNER_SLICE_NOT_FINER, f"{LAYERS}[1]", how="the same as", level=RACK, outer=RACK)],
             id="inner slices lie at a finer level",
         ),
         pytest.param(
@@ -135,31 +100,24 @@ from tests.unit.dialects.kueue.problems import TEMPLATE, at, found
                 "podset_slice_size": "2",
             },
             [
-                at(
-                    TEMPLATE,
-                    "podset-slice-required-topology",
-                    f"{K}podset-slice-required-topology-constraints stands here as well. Only one way to cut slices can be given.",
-                ),
-                at(
-                    TEMPLATE,
-                    "podset-slice-size",
-                    f"{K}podset-slice-required-topology-constraints stands here as well. Only one way to cut slices can be given.",
-                ),
+                finding(kueue.SLICED_TWICE, LEVEL, other=f"{K}podset-slice-required-topology-constraints"),
+                finding(kueue.SLICED_TWICE, SIZE, other=f"{K}podset-slice-required-topology-constraints"),
             ],
             id="the two ways to cut slices exclude each other",
         ),
         pytest.param(
             {"require_topology": RACK, "podset_slice_required_topology": RACK, "podset_slice_size": "2"},
             [
-                at(
-                    TEMPLATE,
-                    "podset-slice-size",
-                    f"Slices cannot be combined with the early design's annotations. Use {K}podset-required-topology or {K}podset-preferred-topology.",
+                finding(
+                    kueue.SLICES_WITH_EARLY,
+                    SIZE,
+                    preferred=f"{K}podset-preferred-topology",
+                    required=f"{K}podset-required-topology",
                 )
             ],
             id="slices need today's words",
         ),
     ],
 )
-def test_slices_of_a_pod_template(asked: dict[str, Any], want: list[str]) -> None:
-    assert found(*QUEUES, job(**asked)) == want
+def test_slices_of_a_pod_template(asked: dict[str, Any], want: list[Finding]) -> None:
+    assert reported_anywhere(*QUEUES, job(**asked)) == want

@@ -12,6 +12,7 @@ from closeknit.hub.copying import replace
 from closeknit.hub.nodes import Operator, Requirement, Term, Toleration
 from closeknit.hub.request import Group, Member, PodSet
 from closeknit.hub.resources import Resources
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.kit import reading, request
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
@@ -302,5 +303,5 @@ def test_priority_comes_from_kueues_own_class_before_that_of_the_pods() -> None:
 
 def test_an_unsound_group_is_never_made() -> None:
     for workload in reading(*QUEUES, job(), job_set(replicated("a", 2, 2))).workloads:
-        assert workload.request is not None
+        assert isinstance(workload, PlaceableWorkload)
         assert isinstance(workload.request.root, Group)

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from closeknit.hub.problems import Field, OneOf
+from closeknit.hub.sentences import hub, kueue
+from tests.kit.problems import Finding, finding
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
     HOST,
@@ -16,10 +19,22 @@ from tests.unit.dialects.kueue.kit import (
     job_set,
     replicated,
 )
-from tests.unit.dialects.kueue.problems import OWN, TEMPLATE, at, found
+from tests.unit.dialects.kueue.problems import OWN, TEMPLATE, annotation, reported_anywhere
 
 LONG = f"example.com/{'rack' * 13}"
 """A label's key of 64 characters, which may be a level of a Topology."""
+REQUIRED, PREFERRED = f"{K}podset-required-topology", f"{K}podset-preferred-topology"
+
+
+def unknown(key: str, level: str, *allowed: str) -> Finding:
+    """A level that the topology does not have; the allowed ones are listed from the coarsest on."""
+    remedy = OneOf(level, allowed)
+    return finding(hub.UNKNOWN_LEVEL, annotation(TEMPLATE, key), topology="tree", level=level, remedy=remedy)
+
+
+def group_of(replicated_job: str) -> str:
+    """The path of the annotation that names the group of a replicated job's pods."""
+    return annotation(f"{replicated_job}.template.{TEMPLATE}", "podset-group-name")
 
 
 @pytest.mark.parametrize(
@@ -28,10 +43,8 @@ LONG = f"example.com/{'rack' * 13}"
         pytest.param(
             {"podset_required_topology": RACK, "podset_preferred_topology": RACK},
             [
-                at(
-                    TEMPLATE,
-                    "podset-preferred-topology",
-                    f"{K}podset-required-topology stands here as well. Only one of them can be given.",
+                finding(
+                    kueue.STANDS_AS_WELL, annotation(TEMPLATE, "podset-preferred-topology"), other=REQUIRED
                 )
             ],
             id="required and preferred exclude each other",
@@ -39,10 +52,10 @@ LONG = f"example.com/{'rack' * 13}"
         pytest.param(
             {"podset_required_topology": RACK, "podset_unconstrained_topology": "true"},
             [
-                at(
-                    TEMPLATE,
-                    "podset-unconstrained-topology",
-                    f"{K}podset-required-topology stands here as well. Only one of them can be given.",
+                finding(
+                    kueue.STANDS_AS_WELL,
+                    annotation(TEMPLATE, "podset-unconstrained-topology"),
+                    other=REQUIRED,
                 )
             ],
             id="required and unconstrained exclude each other",
@@ -54,117 +67,69 @@ LONG = f"example.com/{'rack' * 13}"
         ),
         pytest.param(
             {"podset_unconstrained_topology": "yes"},
-            [
-                at(
-                    TEMPLATE,
-                    "podset-unconstrained-topology",
-                    '"yes" is not a truth value. Write "true", or leave it out.',
-                )
-            ],
+            [finding(kueue.NOT_TRUE, annotation(TEMPLATE, "podset-unconstrained-topology"), written="yes")],
             id="unconstrained takes true or false",
         ),
         pytest.param(
             {"podset_required_topology": RACK, "prefer_topology": RACK},
-            [
-                at(
-                    TEMPLATE,
-                    "prefer-topology",
-                    f"{K}podset-required-topology stands here as well. Only one of them can be given.",
-                )
-            ],
+            [finding(kueue.STANDS_AS_WELL, annotation(TEMPLATE, "prefer-topology"), other=REQUIRED)],
             id="the early words and today's exclude each other",
         ),
         pytest.param(
             {"podset_required_topology": "example.com/rak"},
-            [
-                at(
-                    TEMPLATE,
-                    "podset-required-topology",
-                    f'Topology "tree" has no level "example.com/rak". Did you mean "{RACK}"? Allowed: "{BLOCK}", "{RACK}", "{HOST}".',
-                )
-            ],
+            [unknown("podset-required-topology", "example.com/rak", BLOCK, RACK, HOST)],
             id="a required level must be one of the topology's",
         ),
         pytest.param(
             {"require_topology": "shelf"},
-            [
-                at(
-                    TEMPLATE,
-                    "require-topology",
-                    f'Topology "tree" has no level "shelf". Allowed: "{BLOCK}", "{RACK}", "{HOST}".',
-                )
-            ],
+            [unknown("require-topology", "shelf", BLOCK, RACK, HOST)],
             id="the value of require-topology is one of the labels",
         ),
         pytest.param(
             {"prefer_topology": "shelf"},
-            [
-                at(
-                    TEMPLATE,
-                    "prefer-topology",
-                    f'Topology "tree" has no level "shelf". Allowed: "auto", "{BLOCK}", "{RACK}", "{HOST}".',
-                )
-            ],
+            [unknown("prefer-topology", "shelf", BLOCK, RACK, HOST, "auto")],
             id="the value of prefer-topology is one of the labels, or auto",
         ),
         pytest.param({"prefer_topology": "auto"}, [], id="auto is allowed in prefer-topology"),
         pytest.param(
             {"require_topology": "auto"},
             [
-                at(
-                    TEMPLATE,
-                    "require-topology",
-                    f'"auto" is allowed in {K}prefer-topology only. Name the node label of a level.',
+                finding(
+                    kueue.AUTO_NOT_REQUIRED,
+                    annotation(TEMPLATE, "require-topology"),
+                    field=f"{K}prefer-topology",
                 )
             ],
             id="auto is not allowed in require-topology",
         ),
         pytest.param(
             {"podset_required_topology": ""},
-            [
-                at(
-                    TEMPLATE,
-                    "podset-required-topology",
-                    "The level is missing. Name the node label of a level.",
-                )
-            ],
+            [finding(kueue.LEVEL_MISSING, annotation(TEMPLATE, "podset-required-topology"))],
             id="a level must be named",
         ),
         pytest.param(
             {"podset_required_topology": LONG},
             [
-                at(
-                    TEMPLATE,
-                    "podset-required-topology",
-                    "The name of the level is too long: Workloads take 63 characters of a label."
-                    " Label the nodes with a shorter key.",
-                ),
-                at(
-                    TEMPLATE,
-                    "podset-required-topology",
-                    f'Topology "tree" has no level "{LONG}". Allowed: "{BLOCK}", "{RACK}", "{HOST}".',
-                ),
+                finding(kueue.LEVEL_TOO_LONG, annotation(TEMPLATE, "podset-required-topology"), most=63),
+                unknown("podset-required-topology", LONG, BLOCK, RACK, HOST),
             ],
             id="a level's name is one that a Workload takes",
         ),
         pytest.param(
             {"podset_required_topology": RACK, "podset_topology_spreading": BLOCK},
             [
-                at(
-                    TEMPLATE,
-                    "podset-topology-spreading",
-                    "Spreading over domains is not taken into account when pods are placed. Leave it out.",
-                ),
+                finding(kueue.SPREADING, annotation(TEMPLATE, "podset-topology-spreading")),
             ],
             id="spreading is not passed over",
         ),
         pytest.param(
             {"podset_require_topology": RACK},
             [
-                at(
-                    TEMPLATE,
-                    "podset-require-topology",
-                    f'There is no annotation "{K}podset-require-topology". Did you mean "{K}podset-required-topology"?',
+                finding(
+                    kueue.NO_SUCH_ANNOTATION,
+                    annotation(TEMPLATE, "podset-require-topology"),
+                    found=f"{K}podset-require-topology",
+                    meant=REQUIRED,
                 )
             ],
             id="a misspelt annotation is not passed over",
@@ -172,19 +137,15 @@ LONG = f"example.com/{'rack' * 13}"
         pytest.param(
             {"podset_required_topology": RACK, "podset_group_name": "7"},
             [
-                at(
-                    TEMPLATE,
-                    "podset-group-name",
-                    '"7" is not the name of a group. Write a word, not a number.',
-                ),
-                at(TEMPLATE, "podset-group-name", 'Group "7" has 1 pod sets. A group has exactly two.'),
+                finding(kueue.GROUP_NAME, annotation(TEMPLATE, "podset-group-name"), name="7"),
+                finding(kueue.GROUP_OF_TWO, annotation(TEMPLATE, "podset-group-name"), group="7", members=1),
             ],
             id="a group's name is not a number",
         ),
     ],
 )
-def test_annotations_of_a_pod_template(asked: dict[str, Any], want: list[str]) -> None:
-    assert found(*QUEUES, job(**asked)) == want
+def test_annotations_of_a_pod_template(asked: dict[str, Any], want: list[Finding]) -> None:
+    assert reported_anywhere(*QUEUES, job(**asked)) == want
 
 
 @pytest.mark.parametrize(
@@ -195,8 +156,7 @@ def test_annotations_of_a_pod_template(asked: dict[str, Any], want: list[str]) -
                 replicated("leader", 1, 1, podset_required_topology=RACK, podset_group_name="g"),
                 replicated("workers", 1, 3, podset_required_topology=BLOCK, podset_group_name="g"),
             ],
-            'spec.replicatedJobs[1].template.spec.template.metadata.annotations["kueue.x-k8s.io/podset-group-name"]:'
-            ' Both pod sets of group "g" must require or prefer the same level.',
+            finding(kueue.GROUP_LEVELS, group_of("spec.replicatedJobs[1]"), group="g"),
             id="leader and workers ask for the same level",
         ),
         pytest.param(
@@ -204,15 +164,17 @@ def test_annotations_of_a_pod_template(asked: dict[str, Any], want: list[str]) -
                 replicated("a", 1, 2, podset_required_topology=RACK, podset_group_name="g"),
                 replicated("b", 1, 3, podset_required_topology=RACK, podset_group_name="g"),
             ],
-            'spec.replicatedJobs[1].template.spec.template.metadata.annotations["kueue.x-k8s.io/podset-group-name"]:'
-            ' No pod set of group "g" has one pod. One of the two is the leader.',
+            finding(kueue.GROUP_LEADER, group_of("spec.replicatedJobs[1]"), group="g"),
             id="one pod set of a group has one pod",
         ),
         pytest.param(
             [replicated("a", 1, 1, podset_unconstrained_topology="true", podset_group_name="g")],
-            'spec.replicatedJobs[0].template.spec.template.metadata.annotations["kueue.x-k8s.io/podset-group-name"]:'
-            " A group needs a level to share. Give kueue.x-k8s.io/podset-required-topology or"
-            " kueue.x-k8s.io/podset-preferred-topology as well.",
+            finding(
+                kueue.GROUP_WITHOUT_LEVEL,
+                group_of("spec.replicatedJobs[0]"),
+                preferred=PREFERRED,
+                required=REQUIRED,
+            ),
             id="a group needs a level",
         ),
         pytest.param(
@@ -227,42 +189,54 @@ def test_annotations_of_a_pod_template(asked: dict[str, Any], want: list[str]) -
                     podset_slice_size="1",
                 )
             ],
-            'spec.replicatedJobs[0].template.spec.template.metadata.annotations["kueue.x-k8s.io/podset-group-name"]:'
-            " Pod sets of a group cannot be cut into slices. Leave out one of the two.",
+            finding(kueue.GROUP_WITH_SLICES, group_of("spec.replicatedJobs[0]")),
             id="pod sets of a group have no slices",
         ),
         pytest.param(
             [replicated("a", 1, 2), replicated("a", 1, 2)],
-            'spec.replicatedJobs[1].name: "a" is already the name of spec.replicatedJobs[0]. Rename one.',
+            finding(
+                kueue.NAME_TAKEN,
+                "spec.replicatedJobs[1].name",
+                first=Field(("spec", "replicatedJobs", 0)),
+                name="a",
+            ),
             id="two replicated jobs have two names",
         ),
         pytest.param(
             [replicated("a", -1, 2)],
-            "spec.replicatedJobs[0].replicas: -1 is negative. Write zero or more.",
+            finding(hub.NEGATIVE, "spec.replicatedJobs[0].replicas", value=-1),
             id="there is no negative number of Jobs",
         ),
         pytest.param(
             [replicated("a", 20_000, 20_000)],
-            "spec.replicatedJobs[0].replicas: These are 400000000 pods. At most 150000 can be asked for.",
+            finding(
+                kueue.TOO_MANY_PODS,
+                "spec.replicatedJobs[0].replicas",
+                more="",
+                most=150_000,
+                pods=400_000_000,
+            ),
             id="a JobSet cannot ask for more pods than a cluster can have",
         ),
     ],
 )
-def test_replicated_jobs(jobs: list[dict[str, Any]], want: str) -> None:
-    assert want in found(*QUEUES, job_set(*jobs))
+def test_replicated_jobs(jobs: list[dict[str, Any]], want: Finding) -> None:
+    assert want in reported_anywhere(*QUEUES, job_set(*jobs))
 
 
 def test_todays_annotations_on_the_job_itself_are_not_passed_over() -> None:
-    want = at(OWN, "podset-required-topology", f"This counts on a pod template only. Move it to {TEMPLATE}.")
+    want = finding(
+        kueue.MISPLACED,
+        annotation(OWN, "podset-required-topology"),
+        right=Field(("spec", "template", "metadata", "annotations")),
+    )
 
-    assert found(*QUEUES, job(own={"podset-required-topology": RACK})) == [want]
+    assert reported_anywhere(*QUEUES, job(own={"podset-required-topology": RACK})) == [want]
 
 
 @pytest.mark.requirement("K39")
 def test_the_early_annotations_stand_on_the_job_or_on_its_template_but_not_on_both() -> None:
     both = job(own={"require-topology": RACK}, require_topology=RACK)
 
-    want = at(
-        OWN, "require-topology", "The pod template asks for a topology as well. Leave out one of the two."
-    )
-    assert found(*QUEUES, both) == [want]
+    want = finding(kueue.TOPOLOGY_TWICE, annotation(OWN, "require-topology"))
+    assert reported_anywhere(*QUEUES, both) == [want]

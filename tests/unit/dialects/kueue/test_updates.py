@@ -10,6 +10,8 @@ import pytest
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.sentences import kueue
+from tests.kit.problems import Finding, finding, findings
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
     HOST,
@@ -25,13 +27,14 @@ from tests.unit.dialects.kueue.kit import (
     view_of,
     written,
 )
+from tests.unit.dialects.kueue.problems import TEMPLATE, annotation, label
 from tests.unit.dialects.kueue.workloads import admission, pod_set, workload
 
 
-def changes(old: str, new: str) -> list[str]:
-    """What may not change from one version of an object to another."""
+def forbidden_changes(old: str, new: str) -> list[Finding]:
+    """The problems of an update from one version of an object to another."""
     (before, _), (after, view) = only(old), only(new)
-    return [str(problem) for problem in KUEUE.update[after.shape](before, after, view)]
+    return findings(KUEUE.update[after.shape](before, after, view))
 
 
 def only(text: str) -> tuple[Stored[Any], View]:
@@ -53,10 +56,13 @@ def labelled(text: str, **labels: str) -> str:
     return json.dumps(given)
 
 
-LEVELS = f'spec.levels: The levels cannot be changed unless "{HOST}" is the last before and after. Make a new Topology.'
-QUEUE = f'metadata.labels["{K}queue-name"]: It was "team" and cannot be changed while the'
+LEVELS = finding(kueue.LEVELS_FIXED, "spec.levels", label=HOST)
 ADMITTED = admission(None)
-TEMPLATE = f'spec.template.metadata.annotations["{K}podset-required-topology"]'
+
+
+def fixed_while_running(where: str, before: str, kind: str) -> Finding:
+    """A field that an object keeps while it runs; ``before`` as it is shown, in quotes if it was there."""
+    return finding(kueue.FIXED_WHILE_RUNNING, where, before=before, kind=kind)
 
 
 @pytest.mark.parametrize(
@@ -78,16 +84,15 @@ TEMPLATE = f'spec.template.metadata.annotations["{K}podset-required-topology"]'
         pytest.param(
             flavor(over="tree"),
             flavor(over=None),
-            ['spec.topologyName: It was "tree" and cannot be changed. Make a new ResourceFlavor.'],
+            [finding(kueue.FIXED, "spec.topologyName", before="tree", kind="ResourceFlavor")],
             id="a flavor does not lose its topology",
         ),
         pytest.param(
             flavor(over="tree"),
             flavor(over="other", nodeLabels={"pool": "b"}),
             [
-                'spec.topologyName: It was "tree" and cannot be changed. Make a new ResourceFlavor.',
-                "spec.nodeLabels: This cannot be changed while the flavor has a topology. Make a new"
-                " ResourceFlavor.",
+                finding(kueue.FIXED, "spec.topologyName", before="tree", kind="ResourceFlavor"),
+                finding(kueue.FLAVOR_FIXED, "spec.nodeLabels"),
             ],
             id="a flavor with a topology stays as it is",
         ),
@@ -100,58 +105,57 @@ TEMPLATE = f'spec.template.metadata.annotations["{K}podset-required-topology"]'
         pytest.param(
             local_queue(to="research"),
             local_queue(to="other"),
-            ['spec.clusterQueue: It was "research" and cannot be changed. Make a new LocalQueue.'],
+            [finding(kueue.FIXED, "spec.clusterQueue", before="research", kind="LocalQueue")],
             id="a LocalQueue keeps its ClusterQueue",
         ),
         pytest.param(local_queue(), local_queue(stopPolicy="Hold"), [], id="a LocalQueue may be stopped"),
         pytest.param(
             written("AdmissionCheck", "c", {"controllerName": "example.com/a"}),
             written("AdmissionCheck", "c", {"controllerName": "example.com/b"}),
-            ['spec.controllerName: It was "example.com/a" and cannot be changed. Make a new AdmissionCheck.'],
+            [finding(kueue.FIXED, "spec.controllerName", before="example.com/a", kind="AdmissionCheck")],
             id="a check keeps its controller",
         ),
         pytest.param(
-            job(4), job(4, queue="b"), [f"{QUEUE} Job runs. Suspend it first."], id="a Job keeps its queue"
+            job(4),
+            job(4, queue="b"),
+            [fixed_while_running(label("queue-name"), '"team"', "Job")],
+            id="a Job keeps its queue",
         ),
         pytest.param(
             job_set(replicated("a", 1, 2)),
             labelled(job_set(replicated("a", 1, 2)), queue_name="b"),
-            [f"{QUEUE} JobSet runs. Suspend it first."],
+            [fixed_while_running(label("queue-name"), '"team"', "JobSet")],
             id="a JobSet keeps its queue",
         ),
         pytest.param(job(4), suspended(job(4, queue="b")), [], id="a suspended Job may change its queue"),
         pytest.param(
             job(4),
             labelled(job(4), priority_class="high"),
-            [
-                f'metadata.labels["{K}priority-class"]: It was not given and cannot be changed while the Job runs.'
-                " Suspend it first."
-            ],
+            [fixed_while_running(label("priority-class"), "not given", "Job")],
             id="a Job keeps its priority",
         ),
         pytest.param(
             job(4, podset_required_topology=RACK),
             job(4, podset_required_topology=BLOCK),
-            [f'{TEMPLATE}: It was "{RACK}" and cannot be changed while the Job runs. Suspend it first.'],
+            [fixed_while_running(annotation(TEMPLATE, "podset-required-topology"), f'"{RACK}"', "Job")],
             id="what the pods of a Job ask of the topology stays",
         ),
         pytest.param(
             job_set(replicated("a", 1, 2), replicated("b", 1, 2, podset_slice_size="2")),
             job_set(replicated("a", 1, 2), replicated("b", 1, 2, podset_slice_size="1")),
             [
-                "spec.replicatedJobs[1].template.spec.template.metadata.annotations"
-                f'["{K}podset-slice-size"]: It was "2" and cannot be changed while the JobSet runs. Suspend it'
-                " first."
+                fixed_while_running(
+                    annotation(f"spec.replicatedJobs[1].template.{TEMPLATE}", "podset-slice-size"),
+                    '"2"',
+                    "JobSet",
+                )
             ],
             id="what the pods of a replicated job ask of the topology stays",
         ),
         pytest.param(
             job(4, own={"job-min-parallelism": "2"}),
             job(8, own={"job-min-parallelism": "2"}),
-            [
-                "spec.parallelism: It was 4 and cannot be changed while the Job runs with part of its pods."
-                " Suspend it first."
-            ],
+            [finding(kueue.PARALLELISM_FIXED, "spec.parallelism", before=4)],
             id="a Job of which part will do keeps its size",
         ),
         pytest.param(job(4), job(8), [], id="another Job may grow"),
@@ -159,24 +163,21 @@ TEMPLATE = f'spec.template.metadata.annotations["{K}podset-required-topology"]'
         pytest.param(
             queued_pod("p", "a", 2),
             queued_pod("p", "b", 2),
-            [
-                f'metadata.labels["{K}pod-group-name"]: It was "a" and cannot be changed. Delete the pod and'
-                " create it anew."
-            ],
+            [finding(kueue.GROUP_FIXED, label("pod-group-name"), before='"a"')],
             id="a pod keeps its group",
         ),
         pytest.param(
             queued_pod("p"),
             labelled(queued_pod("p"), queue_name="b"),
-            [f"{QUEUE} Pod runs. Suspend it first."],
+            [fixed_while_running(label("queue-name"), '"team"', "Pod")],
             id="a pod that was let go keeps its queue",
         ),
         pytest.param(
             workload(pod_set(), status=ADMITTED),
             workload(pod_set(count=3), queueName="b", status=ADMITTED),
             [
-                'spec.queueName: It was "team" and cannot be changed while the Workload has its quota.',
-                "spec.podSets: The pod sets cannot be changed while the Workload has its quota.",
+                finding(kueue.FIXED_WITH_QUOTA, "spec.queueName", before='"team"'),
+                finding(kueue.POD_SETS_FIXED, "spec.podSets"),
             ],
             id="a Workload with quota keeps queue and pod sets",
         ),
@@ -188,8 +189,8 @@ TEMPLATE = f'spec.template.metadata.annotations["{K}podset-required-topology"]'
         ),
     ],
 )
-def test_what_may_not_change(old: str, new: str, want: list[str]) -> None:
-    assert changes(old, new) == want
+def test_what_may_not_change(old: str, new: str, want: list[Finding]) -> None:
+    assert forbidden_changes(old, new) == want
 
 
 def test_a_gated_pod_may_change_its_queue() -> None:
@@ -197,4 +198,4 @@ def test_a_gated_pod_may_change_its_queue() -> None:
     given["spec"]["schedulingGates"] = [{"name": f"{K}admission"}]
     gated = json.dumps(given)
 
-    assert changes(gated, labelled(gated, queue_name="b")) == []
+    assert forbidden_changes(gated, labelled(gated, queue_name="b")) == []

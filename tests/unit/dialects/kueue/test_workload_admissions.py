@@ -8,9 +8,9 @@ import pytest
 
 from closeknit.hub.cluster import Holding
 from closeknit.hub.outcome import Placed, Unplaceable
-from closeknit.hub.quota import LEVEL
 from closeknit.hub.resources import Resources
-from closeknit.scheduler import wording
+from closeknit.hub.shortfall import QuotaExceeded, QuotaScope
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.kit import held as held_by
 from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import (
@@ -72,7 +72,7 @@ def test_what_was_assigned_is_held(assignment: dict[str, Any], held: dict[str, i
     ]
     (known,) = read.workloads
     assert known.admitted
-    assert known.request is not None
+    assert isinstance(known, PlaceableWorkload)
     (pods,) = known.request.root.pod_sets()
     assert sorted(pods.bound) == sorted(name for name, count in held.items() for _ in range(count))
 
@@ -86,7 +86,7 @@ def test_others_find_neither_the_room_nor_the_quota_of_an_admitted_workload() ->
     assert places_of(verdicts["a"]) == ["n1"] * 4
     refused = verdicts["b"].outcome
     assert isinstance(refused, Unplaceable)
-    assert refused.shortfalls[0].level == LEVEL
+    assert refused.shortfalls[0].reason == QuotaExceeded(QuotaScope.FLAVOR)
 
 
 def test_the_admission_of_a_job_holds_places_for_the_pods_that_do_not_run_yet() -> None:
@@ -101,7 +101,7 @@ def test_the_admission_of_a_job_holds_places_for_the_pods_that_do_not_run_yet() 
         ("n3", 2),
     ]
     (known,) = read.workloads
-    assert known.request is not None
+    assert isinstance(known, PlaceableWorkload)
     (pods,) = known.request.root.pod_sets()
     assert sorted(pods.bound) == ["n1", "n1", "n3", "n3"]
 
@@ -147,7 +147,8 @@ def test_what_has_its_place_already_is_told_as_such() -> None:
     verdict = decided(*QUEUES, *NODES, workload(status=admission(hosts({"n1": 4}))))["waits"]
 
     assert isinstance(verdict.outcome, Placed)
-    assert wording.size(verdict.outcome) == "4 pods have their place already"
+    assert verdict.outcome.assignments == ()
+    assert [group.pods for group in verdict.outcome.groups] == [4]
 
 
 def test_what_is_admitted_goes_first_whatever_its_priority() -> None:
@@ -209,5 +210,5 @@ def test_part_of_a_pod_set_may_have_been_admitted() -> None:
         *QUEUES, *NODES, workload(pod_set(minCount=1), status=admission(hosts({"n1": 2}), 2))
     ).workloads  # fmt: skip
 
-    assert read.request is not None
+    assert isinstance(read, PlaceableWorkload)
     assert [(each.count, each.bound) for each in read.request.root.pod_sets()] == [(2, ("n1", "n1"))]

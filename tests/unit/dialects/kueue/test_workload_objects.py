@@ -9,7 +9,8 @@ import pytest
 
 from closeknit.dialects import Source, translate
 from closeknit.hub.outcome import Unplaceable
-from closeknit.hub.quota import LEVEL
+from closeknit.hub.shortfall import QuotaExceeded, QuotaScope
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
@@ -29,7 +30,7 @@ def test_a_workload_that_waits_is_placed_by_its_topology_request(version: str) -
     (read,) = reading(*QUEUES, workload(asked, version=version)).workloads
 
     assert (read.object.kind, read.admitted) == ("Workload", False)
-    assert read.request is not None
+    assert isinstance(read, PlaceableWorkload)
     assert read.request.root.required == RACK
     verdict = decided(*QUEUES, *NODES, workload(asked, version=version))["waits"]
     assert len(places_of(verdict)) == 4
@@ -41,10 +42,10 @@ def test_slices_and_layers_of_a_topology_request() -> None:
     nested = {"podsetSliceRequiredTopologyConstraints": layers}
 
     (read,) = reading(*QUEUES, workload(pod_set(topologyRequest=single))).workloads
-    assert read.request is not None
+    assert isinstance(read, PlaceableWorkload)
     assert [getattr(each, "required", None) for each in read.request.root.members] == [RACK, RACK]
     (read,) = reading(*QUEUES, workload(pod_set(8, topologyRequest=nested))).workloads
-    assert read.request is not None
+    assert isinstance(read, PlaceableWorkload)
     assert [getattr(each, "required", None) for each in read.request.root.members] == [BLOCK, BLOCK]
 
 
@@ -52,7 +53,7 @@ def test_the_jobs_of_a_pod_set_are_its_sub_groups() -> None:
     asked = {"preferred": RACK, "subGroupIndexLabel": "jobset.sigs.k8s.io/job-index", "subGroupCount": 2}
     (read,) = reading(*QUEUES, workload(pod_set(topologyRequest=asked), owner=("JobSet", "set"))).workloads
 
-    assert read.request is not None
+    assert isinstance(read, PlaceableWorkload)
     assert read.request.name == "default/set"
     assert [each.name for each in read.request.root.members] == ["main-0", "main-1"]
 
@@ -63,7 +64,7 @@ def test_the_least_count_of_a_pod_set_is_judged_by_quota() -> None:
     assert len(places_of(decided(*given, *NODES, workload(pod_set(minCount=2)))["waits"])) == 3
     refused = decided(*given, *NODES, workload(pod_set(5, minCount=4)))["waits"].outcome
     assert isinstance(refused, Unplaceable)
-    assert refused.shortfalls[0].level == LEVEL
+    assert refused.shortfalls[0].reason == QuotaExceeded(QuotaScope.FLAVOR)
 
 
 def test_a_number_is_the_priority_and_a_class_stands_for_one() -> None:

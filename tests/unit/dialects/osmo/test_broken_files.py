@@ -14,6 +14,7 @@ import yaml
 
 from closeknit.dialects import Source, read, translate
 from closeknit.hub.request import Request
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.kit import unseen
 
 FOLDER = Path(__file__).resolve().parents[4] / "examples" / "osmo"
@@ -105,8 +106,8 @@ def broken(document: Any, chance: random.Random) -> Any:
 
 
 def requests(sources: list[Source]) -> list[Request | None]:
-    given = (workload.request for workload in read(sources).workloads)
-    found = [unseen(each) if each is not None else None for each in given]
+    workloads = read(sources).workloads
+    found = [unseen(each.request) if isinstance(each, PlaceableWorkload) else None for each in workloads]
     return sorted(found, key=lambda request: request.name if request else "")
 
 
@@ -122,7 +123,7 @@ def test_broken_files_are_problems_and_never_exceptions(seed: int) -> None:
         found, made = read(given), translate(given, "kai", lenient=chance.random() < 0.3)
 
         for workload in found.workloads:
-            assert (workload.request is None) == bool(workload.problems)
+            assert isinstance(workload, PlaceableWorkload) or workload.problems
         for problem in found.problems:
             assert problem.problem.message.endswith((".", "?"))
         if not found.problems:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
-from tests.unit.dialects.kit import problems, reading
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import osmo
+from tests.kit.problems import finding
+from tests.unit.dialects.kit import reading, reported
 from tests.unit.dialects.osmo.kit import objects
 from tests.unit.dialects.osmo.written import carried
 
@@ -54,7 +57,11 @@ def test_a_priority_class_that_is_there_is_not_written_a_second_time() -> None:
 
 
 def test_a_priority_that_does_not_exist_is_refused() -> None:
-    assert problems(carried("hihg")) == [
-        '1:metadata.labels["osmo.priority"]: "hihg" is not a priority. Did you mean "high"?'
-        ' Allowed: "high", "low", "normal".'
+    assert reported(carried("hihg")) == [
+        finding(
+            osmo.UNKNOWN_PRIORITY,
+            '1:metadata.labels["osmo.priority"]',
+            value="hihg",
+            remedy=OneOf.among("hihg", ["high", "low", "normal"]),
+        )
     ]

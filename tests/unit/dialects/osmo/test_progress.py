@@ -2,66 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from closeknit.apis import osmo_closeknit_dev_v1alpha1 as wire
-from closeknit.dialects import DIALECTS, Source
 from closeknit.dialects.osmo.exit_actions import EVICTED, PREEMPTED, Action, action_for, exit_actions
 from closeknit.dialects.osmo.progress import (
     MOST_RETRIES,
     GroupState,
-    TaskPod,
     WorkflowState,
     progress,
     recorded,
 )
 from closeknit.dialects.osmo.render import to_pod_group, to_pods
-from closeknit.dialects.osmo.workflows import ReadWorkflow, pod_name, workflow_of
-from closeknit.dialects.reading import load
-from tests.unit.dialects.osmo.kit import near, pool, rows
-
-
-def read(
-    groups: Mapping[str, Any], resources: Mapping[str, Any] | None = None, **of_pool: Any
-) -> ReadWorkflow:
-    """A workflow of these groups, each with its tasks: a mapping from names to fields, or fields of the group."""
-    written = []
-    for name, fields in groups.items():
-        tasks = fields.get("tasks", fields)
-        rest = {key: value for key, value in fields.items() if key != "tasks"} if "tasks" in fields else {}
-        written.append(
-            {"name": name, "tasks": [{"name": task, **given} for task, given in tasks.items()], **rest}
-        )
-    spec = {"name": "w", "groups": written, "resources": dict(resources or {})}
-    sources = [Source("f", f"{pool(**of_pool)}\n---\n{json.dumps({'workflow': spec})}".encode())]
-    view = load(DIALECTS, sources).view
-    (stored,) = view.of(wire.Workflow)
-    found = view.derive(workflow_of, stored.key)
-    assert found is not None
-    assert [str(problem) for problem in found.problems] == []
-    return found
-
-
-def pods(workflow: ReadWorkflow, **given: str) -> list[TaskPod]:
-    """Pods by task, from words such as ``Running``, ``Succeeded``, ``Failed:3``; ``b1`` is b's first retry."""
-    tasks = {task.given.name: task for group in workflow.groups for task in group.tasks}
-    made = []
-    for key, text in given.items():
-        name = key.rstrip("0123456789")
-        phase, _, code = text.partition(":")
-        pod = TaskPod(
-            pod_name(tasks[name], int(key[len(name) :] or 0)),
-            phase.removeprefix("leaving "),
-            node="" if phase == "Pending" else "n",
-            exit_code=int(code) if code else None,
-            leaving=phase.startswith("leaving "),
-        )
-        made.append(pod)
-    return made
+from tests.unit.dialects.osmo.kit import near, rows
+from tests.unit.dialects.osmo.task_pods import CHAIN, LEAD, PAIR, RETRIED, STRICT, pods, read
 
 
 def told(state: WorkflowState) -> str:
@@ -77,15 +33,8 @@ def told(state: WorkflowState) -> str:
     return f"{state.phase} {' '.join(groups)}"
 
 
-LEAD: dict[str, Any] = {"lead": True}
-PAIR = {"g": {"a": LEAD, "b": {}}}
-STRICT = {"g": {"tasks": {"a": LEAD, "b": {}}, "ignoreNonleadStatus": False}}
-RETRIED = {"exitActions": {"RESCHEDULE": "3", "COMPLETE": 16}}
-CHAIN = {"one": {"a": {}}, "two": {"b": {"inputs": [{"task": "a"}]}}, "three": {"c": {}}}
-
-
 @pytest.mark.parametrize(
-    ("groups", "given", "expected"),
+    ("groups", "states", "expected"),
     [
         pytest.param(PAIR, {}, "PENDING g[SCHEDULING a=SCHEDULING b=SCHEDULING]", id="nothing is there yet"),
         pytest.param(
@@ -198,10 +147,10 @@ CHAIN = {"one": {"a": {}}, "two": {"b": {"inputs": [{"task": "a"}]}}, "three": {
         ),
     ],
 )
-def test_progress_by_pods(groups: dict[str, Any], given: dict[str, str], expected: str) -> None:
+def test_progress_by_pods(groups: dict[str, Any], states: dict[str, str], expected: str) -> None:
     workflow = read(groups)
 
-    assert told(progress(workflow, {}, pods(workflow, **given))) == expected
+    assert told(progress(workflow, {}, pods(workflow, **states))) == expected
 
 
 def test_what_was_recorded_stays_when_pods_are_gone() -> None:
@@ -239,7 +188,8 @@ def test_retries_come_to_an_end() -> None:
         *(f"PENDING g[SCHEDULING a=SCHEDULING+{i + 1}]" for i in range(MOST_RETRIES)),
         f"FAILED g[FAILED a=FAILED+{MOST_RETRIES}]",
     ]
-    assert before["g"].tasks[0].message == "Ended with exit code 3 after 5 retries, which is the most"
+    (task,) = before["g"].tasks
+    assert (task.exit_code, task.retries) == (3, MOST_RETRIES)
 
 
 def test_the_pools_exit_actions_count_for_tasks_that_say_nothing() -> None:

@@ -17,6 +17,7 @@ from closeknit.dialects.reading import load
 from closeknit.dialects.store.view import View
 from closeknit.hub import quantities
 from closeknit.hub.nodes import Operator
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.kit import reading, request
 from tests.unit.dialects.osmo.kit import KEYS, each, objects, pod_group, pool, workflow
 from tests.unit.dialects.osmo.written import example
@@ -294,7 +295,7 @@ def test_groups_of_a_workflow_are_placed_one_by_one() -> None:
     assert [
         sum(pods.count for pods in workload.request.root.pod_sets())
         for workload in found.workloads
-        if workload.request
+        if isinstance(workload, PlaceableWorkload)
     ] == [2, 1]
 
 

@@ -12,6 +12,7 @@ from closeknit.dialects import Reading, Source, read
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Request
+from closeknit.hub.workload import PlaceableWorkload
 from tests.unit.dialects.osmo.kit import near, objects, pool, workflow
 
 TEXTS = (pool(), workflow(dict.fromkeys("abc", "near"), {"near": near("rack=r")}))
@@ -52,7 +53,7 @@ def reading(*given: Mapping[str, Any]) -> Reading:
 
 def request(found: Reading) -> Request:
     (workload,) = found.workloads
-    assert workload.request is not None
+    assert isinstance(workload, PlaceableWorkload)
     return workload.request
 
 

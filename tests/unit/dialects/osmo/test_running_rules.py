@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.unit.dialects.kit import problems
+from closeknit.hub.problems import Field, OneOf
+from closeknit.hub.sentences import osmo
+from tests.kit.common_problems import described, not_found, wrong_type
+from tests.kit.problems import Finding, finding
+from tests.unit.dialects.kit import reported
 from tests.unit.dialects.osmo.kit import objects, pool, workflow
+
+ACTIONS = "1:workflow.groups[0].tasks[0].exitActions"
+COMPLETE = ("workflow", "groups", 0, "tasks", 0, "exitActions", "COMPLETE")
 
 
 def groups(**tasks: dict[str, Any]) -> str:
@@ -30,10 +37,7 @@ def after(*names: str) -> dict[str, Any]:
         ),
         pytest.param(
             groups(alpha={}, b=after("alhpa")),
-            [
-                'workflow.groups[1].tasks[0].inputs[0].task: There is no task "alhpa".'
-                ' Did you mean "alpha"? Allowed: "alpha".'
-            ],
+            [not_found("1:workflow.groups[1].tasks[0].inputs[0].task", "task", "alhpa", "alpha")],
             id="an input from a task that does not exist",
         ),
         pytest.param(
@@ -46,16 +50,23 @@ def after(*names: str) -> dict[str, Any]:
                 }
             ),
             [
-                'workflow.groups[0].tasks[1].inputs[0].task: Task "a" is in group "g" too, so both run at the same'
-                " time. Put them into different groups, or remove the input."
+                finding(
+                    osmo.INPUT_FROM_OWN_GROUP,
+                    "1:workflow.groups[0].tasks[1].inputs[0].task",
+                    task="a",
+                    group="g",
+                )
             ],
             id="an input from a task that runs at the same time",
         ),
         pytest.param(
             groups(a=after("c"), b=after("a"), c=after("b")),
             [
-                "workflow.groups[0].tasks: Groups wait for each other in a circle, so none of them can start:"
-                " ga waits for gc waits for gb waits for ga. Remove one of the inputs."
+                finding(
+                    osmo.GROUPS_IN_A_CIRCLE,
+                    "1:workflow.groups[0].tasks",
+                    groups="ga waits for gc waits for gb waits for ga",
+                )
             ],
             id="inputs in a circle",
         ),
@@ -67,37 +78,41 @@ def after(*names: str) -> dict[str, Any]:
                 a={"exitActions": {"RESTART": 1, "FAIL": "9-1", "COMPLETE": "0-10", "RESCHEDULE": "7,9-12"}}
             ),
             [
-                'workflow.groups[0].tasks[0].exitActions.RESTART: "RESTART" is not an exit action.'
-                ' Allowed: "COMPLETE", "FAIL", "RESCHEDULE".',
-                'workflow.groups[0].tasks[0].exitActions.FAIL: Found "9-1", a string, where exit codes are expected.'
-                " Write numbers and ranges with commas between, such as 0-10,16.",
-                "workflow.groups[0].tasks[0].exitActions.RESCHEDULE: Code 7 stands in"
-                " workflow.groups[0].tasks[0].exitActions.COMPLETE as well. A code has one action.",
-                "workflow.groups[0].tasks[0].exitActions.RESCHEDULE: Code 9 stands in"
-                " workflow.groups[0].tasks[0].exitActions.COMPLETE as well. A code has one action.",
+                finding(
+                    osmo.UNKNOWN_EXIT_ACTION,
+                    f"{ACTIONS}.RESTART",
+                    action="RESTART",
+                    remedy=OneOf.among("RESTART", ["COMPLETE", "FAIL", "RESCHEDULE"]),
+                ),
+                finding(
+                    osmo.NOT_EXIT_CODES,
+                    f"{ACTIONS}.FAIL",
+                    found=described("9-1"),
+                ),
+                *(
+                    finding(osmo.EXIT_CODE_TWICE, f"{ACTIONS}.RESCHEDULE", code=code, field=Field(COMPLETE))
+                    for code in (7, 9)
+                ),
             ],
             id="everything that is wrong with exit actions, at once",
         ),
         pytest.param(
             pool(default_exit_actions={"COMPLETE": True}),
-            [
-                "default_exit_actions.COMPLETE: Found true, a truth value, where exit codes are expected."
-                " Write numbers and ranges with commas between, such as 0-10,16."
-            ],
+            [finding(osmo.NOT_EXIT_CODES, "1:default_exit_actions.COMPLETE", found=described(True))],
             id="exit actions of a pool",
         ),
         pytest.param(
             workflow(["a"], {"default": {"gpu": 1.5}, "other": {"gpu": "8 GPUs"}}),
             [
-                "workflow.resources.default.gpu: Found 1.5, a number, where a whole number is expected.",
-                'workflow.resources.other.gpu: Found "8 GPUs", a string, where a whole number is expected.',
+                wrong_type("1:workflow.resources.default.gpu", 1.5, int),
+                wrong_type("1:workflow.resources.other.gpu", "8 GPUs", int),
             ],
             id="GPUs that are not a whole number",
         ),
     ],
 )
-def test_rules(text: str, want: list[str]) -> None:
-    assert [each.partition(":")[2] for each in problems(text)] == want
+def test_rules(text: str, want: list[Finding]) -> None:
+    assert reported(text) == want
 
 
 @pytest.mark.requirement("O22")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 
 from closeknit.dialects import Source, translate
 from closeknit.dialects.osmo.tree import tree
-from tests.unit.dialects.kit import problems
+from closeknit.hub.sentences import core, osmo
+from tests.kit.problems import finding, findings
+from tests.unit.dialects.kit import reading
 from tests.unit.dialects.osmo.kit import each, near, objects, pool, workflow
 
 
@@ -112,10 +115,15 @@ def test_a_workflow_is_worked_out_once_however_often_it_is_asked_for(
 
 
 def test_what_was_meant_is_looked_up_for_a_few_missing_resources_only() -> None:
-    found = [problem.split(" ", 2)[2] for problem in problems(resources_that_are_missing(30))]
+    missing = reading(resources_that_are_missing(30)).problems
 
-    assert sum("Allowed:" in problem for problem in found) == 20
-    assert found[-1] == 'is no resource "q29". Define it in resources.'
+    assert Counter(located.problem.code for located in missing) == {
+        core.NOT_FOUND: 20,
+        osmo.UNDEFINED_RESOURCE: 10,
+    }
+    assert findings(missing)[-1] == finding(
+        osmo.UNDEFINED_RESOURCE, "1:workflow.groups[0].tasks[29].resource", resource="q29"
+    )
 
 
 def test_ten_thousand_tasks_become_as_many_pods() -> None:

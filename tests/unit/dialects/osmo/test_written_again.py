@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from closeknit.dialects import Source, read
 from closeknit.hub.request import Request
+from closeknit.hub.workload import PlaceableWorkload
 from tests.contract.objects import faults
 from tests.unit.dialects.kit import request, unseen
 from tests.unit.dialects.osmo.kit import KEYS, near, objects, pool, workflow
@@ -23,7 +24,7 @@ def read_back(made: list[dict[str, Any]]) -> dict[str, Request | None]:
     return {
         workload.request.name: unseen(workload.request)
         for workload in found.workloads
-        if workload.request is not None
+        if isinstance(workload, PlaceableWorkload)
     }
 
 

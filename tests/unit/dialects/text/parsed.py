@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from closeknit.dialects.text import tree
 from closeknit.dialects.text.documents import Document, Source, parse
+from closeknit.hub.sentences import text as messages
+from tests.kit.problems import Finding, finding, findings
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 10)}]\n" for i in range(9)
 )
-DEEP = f"Lists and mappings are nested more than {tree.DEEPEST} deep. Nothing that is read here needs that."
 
 
 def contents(text: str | bytes) -> list[Any]:
@@ -19,9 +19,14 @@ def contents(text: str | bytes) -> list[Any]:
     return [result.content for result in found if isinstance(result, Document)]
 
 
-def problems(text: str | bytes) -> list[str]:
-    found = parse(Source("f", text if isinstance(text, bytes) else text.encode()))
-    return [str(result) for result in found if not isinstance(result, Document)]
+def reported(text: str | bytes) -> list[Finding]:
+    """The problems of the documents that cannot be read."""
+    results = parse(Source("f", text if isinstance(text, bytes) else text.encode()))
+    return findings(result for result in results if not isinstance(result, Document))
+
+
+def too_deep(where: str) -> Finding:
+    return finding(messages.NESTED_TOO_DEEP, where, most=100)
 
 
 def typed(value: Any) -> Any:

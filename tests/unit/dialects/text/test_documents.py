@@ -10,8 +10,12 @@ import yaml
 from closeknit.dialects.text import documents
 from closeknit.dialects.text import yaml as yaml_text
 from closeknit.dialects.text.documents import Document, Source, parse
+from closeknit.hub.sentences import text as messages
 from tests.counting import calls
-from tests.unit.dialects.text.parsed import BOMB, DEEP, contents, problems, typed
+from tests.kit.problems import Finding, finding
+from tests.unit.dialects.text.parsed import BOMB, contents, reported, too_deep, typed
+
+TEMPLATE = " This looks like a template. Fill it in first, and give what comes out of it."
 
 
 @pytest.mark.parametrize(
@@ -48,54 +52,73 @@ def test_understands(text: str, want: list[Any]) -> None:
     [
         pytest.param(
             "a:\n\tb: 1\n",
-            "f:1:line 2, column 1: This is not YAML: while scanning for the next token,"
-            " found character that cannot start any token. A tab stands here. Indent with spaces.",
+            finding(
+                messages.NOT_YAML,
+                "1:line 2, column 1",
+                reason="while scanning for the next token, found character that cannot start any token",
+                remedy=" A tab stands here. Indent with spaces.",
+            ),
             id="a tab is named with line and column",
         ),
         pytest.param(
             "a: 1\nb: {{c}}\n",
-            "f:1:line 2, column 5: A list or mapping is used as a key. Keys are strings."
-            " This looks like a template. Fill it in first, and give what comes out of it.",
+            finding(
+                messages.GAVE_UP,
+                "1:line 2, column 5",
+                problem=messages.COLLECTION_AS_KEY.at(("line 2, column 5",)),
+                remedy=TEMPLATE,
+            ),
             id="a template in place of a value",
         ),
         pytest.param(
             "a:\n{% for i in range(3) %}\n- b\n{% endfor %}\n",
-            "f:1:line 2, column 2: This is not YAML: while scanning for the next token,"
-            " found character that cannot start any token."
-            " This looks like a template. Fill it in first, and give what comes out of it.",
+            finding(
+                messages.NOT_YAML,
+                "1:line 2, column 2",
+                reason="while scanning for the next token, found character that cannot start any token",
+                remedy=TEMPLATE,
+            ),
             id="a template with a loop",
         ),
         pytest.param(
             b"a: 1\nb: x\xff\n",
-            "f:0:line 2, column 5: The byte 0xff is not UTF-8. Save the file as UTF-8.",
+            finding(messages.NOT_UTF8, "0:line 2, column 5", byte="0xff"),
             id="bad UTF-8 is named with line and column",
         ),
         pytest.param(
             "a: 1\n\nbb: \x1b[31m",
-            "f:0:line 3, column 5: The character U+001B is not allowed. Remove it.",
+            finding(messages.UNPRINTABLE, "0:line 3, column 5", character="U+001B"),
             id="a control character is named with line and column",
         ),
         pytest.param(
             "a: 1".encode("utf-16"),
-            "f:0:line 1, column 1: The byte 0xff is not UTF-8. Save the file as UTF-8.",
+            finding(messages.NOT_UTF8, "0:line 1, column 1", byte="0xff"),
             id="another encoding is not guessed",
         ),
         pytest.param(
             '{"a": "\\ud800"}',
-            "f:1:line 1, column 10: This is not YAML: while parsing a quoted scalar,"
-            " found invalid Unicode character escape code.",
+            finding(
+                messages.NOT_YAML,
+                "1:line 1, column 10",
+                reason="while parsing a quoted scalar, found invalid Unicode character escape code",
+                remedy="",
+            ),
             id="half a letter in JSON is refused",
         ),
         pytest.param(
             '{"a": 1',
-            "f:1:line 2, column 1: This is not YAML: while parsing a flow mapping,"
-            " did not find expected ',' or '}'.",
+            finding(
+                messages.NOT_YAML,
+                "1:line 2, column 1",
+                reason="while parsing a flow mapping, did not find expected ',' or '}'",
+                remedy="",
+            ),
             id="JSON that breaks off is refused",
         ),
     ],
 )
-def test_refuses(text: str | bytes, want: str) -> None:
-    assert problems(text) == [want]
+def test_refuses(text: str | bytes, want: Finding) -> None:
+    assert reported(text) == [want]
 
 
 def test_a_document_that_cannot_be_readtyped_the_others_readable() -> None:
@@ -116,20 +139,16 @@ def test_a_document_that_cannot_be_readtyped_the_others_readable() -> None:
 
 
 def test_after_a_hundred_documents_that_cannot_be_read_the_rest_is_left() -> None:
-    found = problems("a: b: c\n---\n" * 100_000)
+    broken = reported("a: b: c\n---\n" * 100_000)
 
-    assert len(found) == 101
-    assert found[-1] == (
-        "f:101:line 200, column 1: 100 documents before this one cannot be read. The rest of the file was left."
-    )
+    assert len(broken) == 101
+    assert broken[-1] == finding(messages.TOO_MANY_BROKEN, "101:line 200, column 1", most=100)
 
 
 def test_a_file_that_is_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "LARGEST", 10)
 
-    assert problems("a: 1234567\n") == [
-        "f:0:-: There are more than 10 bytes here, and no more are read of one file. Split it."
-    ]
+    assert reported("a: 1234567\n") == [finding(messages.FILE_TOO_LARGE, "0:-", most=10)]
     assert contents("a: 123456\n") == [{"a": 123456}]
 
 
@@ -149,7 +168,7 @@ def test_a_file_that_is_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_hostile_input_costs_little(text: str) -> None:
-    assert calls(lambda: problems(text)) < 10_000
+    assert calls(lambda: reported(text)) < 10_000
 
 
 def test_the_parser_in_python_yields_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,5 +178,7 @@ def test_the_parser_in_python_yields_the_same(monkeypatch: pytest.MonkeyPatch) -
         {"a": [1, "b", None], "c": [1, "b", None]},
         {"d": True},
     ]
-    assert problems("[" * 10_000) == [f"f:1:line 1, column 101: {DEEP}"]
-    assert problems("a: 1\na: 2\n")[0].startswith("f:1:a: The key")
+    assert reported("[" * 10_000) == [too_deep("1:line 1, column 101")]
+    assert reported("a: 1\na: 2\n") == [
+        finding(messages.KEY_TWICE, "1:a", key="a", second="line 2, column 1")
+    ]

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.dialects.text.parsed import contents, problems, typed
+from closeknit.hub.sentences import text as messages
+from tests.kit.problems import Finding, finding
+from tests.unit.dialects.text.parsed import contents, reported, typed
 
 
 @pytest.mark.parametrize(
@@ -67,41 +69,62 @@ def test_understands(text: str, want: list[Any]) -> None:
     [
         pytest.param(
             "x: !!python/object/apply:os.system [ls]",
-            'f:1:x: The tag "tag:yaml.org,2002:python/object/apply:os.system" on line 1, column 4'
-            " is not supported. Leave it out.",
+            finding(
+                messages.UNSUPPORTED_TAG,
+                "1:x",
+                tag="tag:yaml.org,2002:python/object/apply:os.system",
+                at="line 1, column 4",
+            ),
             id="a tag that would run code is refused",
         ),
         pytest.param(
             "x: !!binary aGk=",
-            "f:1:x: The tag is not supported. Leave it out,"
-            " or use !!str, !!int, !!float or !!bool. It stands on line 1, column 4.",
+            finding(
+                messages.BAD_SCALAR,
+                "1:x",
+                problem=messages.UNSUPPORTED_SCALAR_TAG.at(),
+                at="line 1, column 4",
+            ),
             id="a tag that is not needed is refused",
         ),
         pytest.param(
             "x: !!int five",
-            "f:1:x: The value does not fit its tag. Leave the tag out, or change the value."
-            " It stands on line 1, column 4.",
+            finding(
+                messages.BAD_SCALAR, "1:x", problem=messages.VALUE_MISFITS_TAG.at(), at="line 1, column 4"
+            ),
             id="a value must fit its tag",
         ),
         pytest.param(
             "x: [1, .inf]",
-            'f:1:x[1]: ".inf" is no number in JSON. Write a finite one, or put it in quotes.'
-            " It stands on line 1, column 8.",
+            finding(
+                messages.BAD_SCALAR,
+                "1:x[1]",
+                problem=messages.NO_JSON_NUMBER.at(value=".inf"),
+                at="line 1, column 8",
+            ),
             id="an infinite number is refused",
         ),
         pytest.param(
             "x:\n  1.10: a",
-            'f:1:x["1.10"]: The key "1.10" stands without quotes and is no string. Write it in quotes.'
-            " It stands on line 2, column 3.",
+            finding(
+                messages.BAD_SCALAR,
+                '1:x["1.10"]',
+                problem=messages.KEY_NO_STRING.at(key="1.10"),
+                at="line 2, column 3",
+            ),
             id="a decimal number is no key",
         ),
         pytest.param(
             "~: a",
-            'f:1:["~"]: The key "~" stands without quotes and is no string. Write it in quotes.'
-            " It stands on line 1, column 1.",
+            finding(
+                messages.BAD_SCALAR,
+                '1:["~"]',
+                problem=messages.KEY_NO_STRING.at(key="~"),
+                at="line 1, column 1",
+            ),
             id="null is no key",
         ),
     ],
 )
-def test_refuses(text: str | bytes, want: str) -> None:
-    assert problems(text) == [want]
+def test_refuses(text: str | bytes, want: Finding) -> None:
+    assert reported(text) == [want]

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.dialects.text.parsed import BOMB, DEEP, contents, problems, typed
+from closeknit.hub.sentences import text as messages
+from tests.kit.problems import Finding, finding
+from tests.unit.dialects.text.parsed import BOMB, contents, reported, too_deep, typed
 
 
 @pytest.mark.parametrize(
@@ -51,62 +53,67 @@ def test_understands(text: str, want: list[Any] | None) -> None:
     [
         pytest.param(
             "m:\n  a: 1\n  b: 2\n  a: 3\n",
-            'f:1:m.a: The key "a" stands twice in one mapping, the second time on line 4, column 3. Keep one.',
+            finding(messages.KEY_TWICE, "1:m.a", key="a", second="line 4, column 3"),
             id="a key that stands twice is named with its line",
         ),
         pytest.param(
             "l:\n- {x: ~, x: ~}\n",
-            'f:1:l[0].x: The key "x" stands twice in one mapping, the second time on line 2, column 10. Keep one.',
+            finding(messages.KEY_TWICE, "1:l[0].x", key="x", second="line 2, column 10"),
             id="a key stands twice even if both are null",
         ),
         pytest.param(
             '{"a": {"b/c": 1,\n "b/c": 2}}',
-            'f:1:a["b/c"]: The key "b/c" stands twice in one mapping, the second time on line 2, column 2.'
-            " Keep one.",
+            finding(messages.KEY_TWICE, '1:a["b/c"]', key="b/c", second="line 2, column 2"),
             id="a key that stands twice in JSON is named with its line",
         ),
         pytest.param(
             BOMB,
-            "f:1:line 6, column 36: The aliases stand for more than 1000000 values. Write fewer of them.",
+            finding(messages.TOO_MANY_ALIASED, "1:line 6, column 36", most=1_000_000),
             id="an alias bomb is refused",
         ),
         pytest.param(
             "a: &a [*a]",
-            'f:1:line 1, column 8: The alias "a" stands inside its own anchor.',
+            finding(messages.ALIAS_IN_ANCHOR, "1:line 1, column 8", anchor="a"),
             id="an alias inside its own anchor is refused",
         ),
         pytest.param(
             "a: *b",
-            'f:1:line 1, column 4: There is no anchor "b" before this alias.',
+            finding(messages.UNKNOWN_ANCHOR, "1:line 1, column 4", anchor="b"),
             id="an alias without an anchor is refused",
         ),
         pytest.param(
-            "[" * 10_000, f"f:1:line 1, column 101: {DEEP}", id="ten thousand open lists are refused"
+            "[" * 10_000,
+            too_deep("1:line 1, column 101"),
+            id="ten thousand open lists are refused",
         ),
         pytest.param(
             "[" * 10_000 + "]" * 10_000,
-            f"f:1:line 1, column 101: {DEEP}",
+            too_deep("1:line 1, column 101"),
             id="ten thousand nested lists are refused",
         ),
         pytest.param(
             '{"a":' * 10_000 + "1" + "}" * 10_000,
-            f"f:1:line 1, column 501: {DEEP}",
+            too_deep("1:line 1, column 501"),
             id="ten thousand nested JSON objects are refused",
         ),
-        pytest.param("- " * 10_000, f"f:1:line 1, column 201: {DEEP}", id="ten thousand dashes are refused"),
+        pytest.param(
+            "- " * 10_000,
+            too_deep("1:line 1, column 201"),
+            id="ten thousand dashes are refused",
+        ),
         pytest.param(
             '{"a": ' + "[" * 100 + "]" * 100 + "}",
-            f"f:1:line 1, column 106: {DEEP}",
+            too_deep("1:line 1, column 106"),
             id="a hundred and one levels of JSON are refused",
         ),
         pytest.param(
             "a: " + "[" * 100 + "]" * 100,
-            f"f:1:line 1, column 103: {DEEP}",
+            too_deep("1:line 1, column 103"),
             id="a hundred and one levels of YAML are refused",
         ),
         pytest.param(
             "a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 60 + "*a" + "]" * 60,
-            f"f:1:line 2, column 64: {DEEP}",
+            too_deep("1:line 2, column 64"),
             id="depth that hides behind an alias counts",
         ),
         pytest.param(
@@ -121,52 +128,52 @@ def test_understands(text: str, want: list[Any] | None) -> None:
             + "[" * 40
             + "*b"
             + "]" * 40,
-            f"f:1:line 3, column 44: {DEEP}",
+            too_deep("1:line 3, column 44"),
             id="depth that hides behind two aliases counts",
         ),
         pytest.param(
             "? [a]\n: b",
-            "f:1:line 1, column 3: A list or mapping is used as a key. Keys are strings.",
+            finding(messages.COLLECTION_AS_KEY, "1:line 1, column 3"),
             id="a list cannot be a key",
         ),
         pytest.param(
             "a: &a [1]\n*a : 2",
-            "f:1:line 2, column 1: An alias is used as a key. Write the key itself.",
+            finding(messages.ALIAS_AS_KEY, "1:line 2, column 1"),
             id="an alias of a list cannot be a key",
         ),
         pytest.param(
             "a: {<<: [1]}",
-            'f:1:a["<<"]: A merge takes a mapping or a list of mappings, by their aliases.',
+            finding(messages.BAD_MERGE, '1:a["<<"]'),
             id="a merge takes mappings only",
         ),
         pytest.param(
             "01: a\n'1': b",
-            'f:1:["1"]: The key "1" stands twice in one mapping, the second time on line 2, column 1. Keep one.',
+            finding(messages.KEY_TWICE, '1:["1"]', key="1", second="line 2, column 1"),
             id="keys that are written differently and mean the same stand twice",
         ),
         pytest.param(
             "a: &x {p: 0}\nb: {p: 1, <<: *x, p: 2}",
-            'f:1:b.p: The key "p" stands twice in one mapping, the second time on line 2, column 19. Keep one.',
+            finding(messages.KEY_TWICE, "1:b.p", key="p", second="line 2, column 19"),
             id="a key stands twice even if a merge stands between",
         ),
         pytest.param(
             "a: &x [{p: 1}]\nb: {<<: *x}",
-            'f:1:b["<<"]: A merge takes a mapping or a list of mappings, by their aliases.',
+            finding(messages.BAD_MERGE, '1:b["<<"]'),
             id="a merge takes no alias of a list",
         ),
     ],
 )
-def test_refuses(text: str | bytes, want: str) -> None:
-    assert problems(text) == [want]
+def test_refuses(text: str | bytes, want: Finding) -> None:
+    assert reported(text) == [want]
 
 
 def test_what_an_alias_stands_for_is_counted_with_all_that_is_in_it() -> None:
     inner = f"[{', '.join(['1'] * 99)}]"
     text = f"a: &a [{', '.join([inner] * 100)}]\nb: [{{}}]\n"  # 10,001 values stand under a
 
-    assert problems(text.format(", ".join(["*a"] * 99))) == []
-    assert problems(text.format(", ".join(["*a"] * 100))) == [
-        "f:1:line 2, column 401: The aliases stand for more than 1000000 values. Write fewer of them."
+    assert reported(text.format(", ".join(["*a"] * 99))) == []
+    assert reported(text.format(", ".join(["*a"] * 100))) == [
+        finding(messages.TOO_MANY_ALIASED, "1:line 2, column 401", most=1_000_000)
     ]
 
 
@@ -174,9 +181,9 @@ def test_what_an_alias_stands_for_counts_towards_the_nesting() -> None:
     def nested(depth: int) -> str:
         return f"a: &a {'[' * 50}{']' * 50}\nb: {'[' * depth}*a{']' * depth}\n"
 
-    assert problems(nested(49)) == []
-    assert problems(nested(50)) == [f"f:1:line 2, column 54: {DEEP}"]
+    assert reported(nested(49)) == []
+    assert reported(nested(50)) == [too_deep("1:line 2, column 54")]
 
 
 def test_all_keys_that_stand_twice_are_told_at_once() -> None:
-    assert len(problems("a: 1\na: 2\nb: {c: 1, c: 2}\nb: 3\n")) == 3
+    assert len(reported("a: 1\na: 2\nb: {c: 1, c: 2}\nb: 3\n")) == 3

@@ -8,6 +8,9 @@ import pytest
 
 from closeknit.dialects import Source, Translation, translate
 from closeknit.dialects.translate.name_conflicts import key_of, other_names
+from closeknit.hub.sentences import wire
+from closeknit.hub.workload import PlaceableWorkload
+from tests.kit.problems import finding, findings
 from tests.unit.dialects.grove.sets import clique, gang, group, members, pod_clique_set
 from tests.unit.dialects.kit import pod, pod_group, reading
 
@@ -59,7 +62,7 @@ def pods_of_workloads(*texts: str) -> list[int]:
     """How many pods each workload has, fewest first; there must be no problem."""
     read = reading(*texts)
     assert [str(problem) for problem in read.problems] == []
-    requests = [each.request for each in read.workloads if each.request is not None]
+    requests = [each.request for each in read.workloads if isinstance(each, PlaceableWorkload)]
     assert len(requests) == len(read.workloads)
     return sorted(sum(pods.count for pods in each.root.pod_sets()) for each in requests)
 
@@ -124,9 +127,17 @@ def test_where_operators_give_both_names_both_workloads_are_told() -> None:
     wide = pod_clique_set(clique("c"), groups=[group("b", "c", replicas=2, minAvailable=1)], name="a")
     found = translated("podgang", wide, pod_clique_set(clique("d"), name="a-0-b"))
 
-    assert [str(problem) for problem in found.problems] == [
-        'f:2:metadata.name: PodGang "a-0-b-0" would be written twice: for PodCliqueSet "a" and for'
-        ' PodCliqueSet "a-0-b". Its name follows from theirs, so rename one of them.'
+    assert findings(found.problems) == [
+        finding(
+            wire.OBJECT_WRITTEN_TWICE,
+            "2:metadata.name",
+            kind="PodGang",
+            name="a-0-b-0",
+            other_kind="PodCliqueSet",
+            other="a",
+            own_kind="PodCliqueSet",
+            own="a-0-b",
+        )
     ]
 
 
@@ -134,9 +145,17 @@ def test_many_pods_of_one_name_are_told_once_for_each_kind() -> None:
     files = [pod_group({"minMember": 40}, "train-0-a"), pod_clique_set(clique("a", 40), name="train")]
     found = translated("pods", *files)
 
-    assert [str(problem) for problem in found.problems] == [
-        'f:2:metadata.name: Pod "train-0-a-0" would be written twice: for PodGroup "train-0-a" and for'
-        ' PodCliqueSet "train". Its name follows from theirs, so rename one of them.'
+    assert findings(found.problems) == [
+        finding(
+            wire.OBJECT_WRITTEN_TWICE,
+            "2:metadata.name",
+            kind="Pod",
+            name="train-0-a-0",
+            other_kind="PodGroup",
+            other="train-0-a",
+            own_kind="PodCliqueSet",
+            own="train",
+        )
     ]
 
 

@@ -11,7 +11,9 @@ from closeknit.dialects import TARGETS, Source, Translation, translate
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.translate.translation import translate_with
-from closeknit.hub.problems import InvalidError
+from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.sentences import grove, kueue, wire
+from tests.kit.problems import finding, findings
 from tests.unit.dialects.kit import TOPOLOGY, pod, pod_group, reading
 
 GROUP = """
@@ -30,19 +32,39 @@ spec: {minMember: 2}
 """
 
 
-@pytest.mark.parametrize("target", ["kueue", "grove", "podgang"])
-def test_one_workload_that_cannot_be_said_keeps_no_other_from_it(target: str) -> None:
+NOT_IN_KUEUE = kueue.MINIMUM_OF_MEMBERS.at(("JobSet",), name="default/two-of-three", least=2, members=3)
+NOT_IN_GROVE = grove.SOME_NEEDED.at(member="default/two-of-three", least=2, members=3)
+
+
+@pytest.mark.parametrize(
+    ("target", "family", "reason"),
+    [
+        pytest.param("kueue", "kueue", NOT_IN_KUEUE, id="kueue"),
+        pytest.param("grove", "grove", NOT_IN_GROVE, id="grove"),
+        pytest.param("podgang", "grove", NOT_IN_GROVE, id="podgang"),
+    ],
+)
+def test_one_workload_that_cannot_be_said_keeps_no_other_from_it(
+    target: str, family: str, reason: Problem
+) -> None:
     found = translate([Source("topology", TOPOLOGY.encode()), Source("groups", GROUP.encode())], target)
     names = {each["metadata"]["name"] for each in found.objects}
-    family = "kueue" if target == "kueue" else "grove"
 
     assert any("plain" in name for name in names)
-    assert found.problems
+    assert findings(found.problems) == [
+        finding(
+            wire.NOT_EXPRESSIBLE,
+            "1:metadata.name",
+            kind="PodGroup",
+            name="two-of-three",
+            family=family,
+            problem=reason,
+        )
+    ]
     for problem in found.problems:
-        assert (problem.source, problem.document, problem.problem.where) == ("groups", 1, "metadata.name")
+        assert problem.source == "groups"
         assert problem.object is not None
         assert problem.object.name == "two-of-three"
-        assert f'PodGroup "two-of-three" cannot be said in the words of {family}: ' in problem.problem.message
     assert found.unwritten == ()
 
 
@@ -81,8 +103,12 @@ def test_a_workload_with_problems_is_told_by_them_alone() -> None:
 
 
 def test_what_can_be_translated_to_follows_from_the_families() -> None:
-    with pytest.raises(InvalidError, match=r'"grove".*kai, kueue, pods'):
+    with pytest.raises(InvalidError) as refused:
         translate_with((KAI, KUEUE), [Source("f", b"")], "grove", lenient=False)
+
+    assert findings(refused.value.problems) == [
+        finding(wire.UNKNOWN_TARGET, "--to", target="grove", targets="kai, kueue, pods")
+    ]
 
 
 def test_documents_that_nobody_reads_are_told_of() -> None:

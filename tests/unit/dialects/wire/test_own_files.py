@@ -13,7 +13,10 @@ from closeknit.dialects.store.view import View
 from closeknit.dialects.text.documents import Source
 from closeknit.dialects.wire.kinds import Kind, OwnFile
 from closeknit.hub.problems import Code
-from closeknit.hub.workload import Workload
+from closeknit.hub.sentences import wire
+from closeknit.hub.workload import InvalidWorkload
+from tests.kit.common_problems import unknown_field, wrong_type
+from tests.kit.problems import Finding, finding, findings
 
 
 class Inner(Wire, frozen=True, kw_only=True):
@@ -29,10 +32,13 @@ class Recipe(KubernetesObject, frozen=True, kw_only=True):
     spec: File
 
 
+BURNT = Code("burnt", "Do not burn it.")
+
+
 def _compile(stored: Stored[Recipe], _: View) -> Compiled:
     burnt = stored.content.spec.steps == ("burn",)
-    problems = (Code("burnt", "Do not burn it.").at(("spec", "steps", 0)),) if burnt else ()
-    return Compiled((Workload(stored.object, "cooking", None),), problems)
+    problems = (BURNT.at(("spec", "steps", 0)),) if burnt else ()
+    return Compiled((InvalidWorkload(stored.object, "cooking", ()),), problems)
 
 
 COOKING = Family(
@@ -56,8 +62,8 @@ def reading(*texts: str) -> Reading:
     return reading_of(load((COOKING,), [Source("f", "\n---\n".join(texts).encode())]))
 
 
-def lines(*texts: str) -> list[str]:
-    return [str(problem) for problem in reading(*texts).problems]
+def reported(*texts: str) -> list[Finding]:
+    return findings(reading(*texts).problems)
 
 
 def test_a_file_is_read_as_the_object_that_carries_it() -> None:
@@ -81,53 +87,50 @@ def test_names_are_spelt_as_kubernetes_allows() -> None:
     [
         pytest.param(
             "{recipe: {name: soup}, steps: 5}",
-            ["f:1:steps: Found 5, a number, where a list is expected."],
+            [wrong_type("1:steps", 5, list)],
             id="a path starts at the top of the file, where there is no spec",
         ),
         pytest.param(
-            "{recipe: {}}", ["f:1:recipe.name: This field is missing."], id="a name that is missing"
+            "{recipe: {}}", [finding(wire.MISSING_FIELD, "1:recipe.name")], id="a name that is missing"
         ),
         pytest.param(
             "{recipe: {name: so up}}",
-            [
-                'f:1:recipe.name: "so up" is not a valid name. Allowed are at most 253 lower-case letters, digits,'
-                " dashes and dots, with a letter or digit at both ends of each part."
-            ],
+            [finding(wire.INVALID_NAME, "1:recipe.name", name="so up")],
             id="a name that cannot be one is told where the file gives it",
         ),
         pytest.param(
             "{recipe: {name: soup}, setps: []}",
-            ['f:1:setps: There is no field "setps" here. Did you mean "steps"?'],
+            [unknown_field("1:setps", "recipe", "steps")],
             id="a misspelt field",
         ),
         pytest.param(
             "{recipe: {name: soup}, steps: [burn]}",
-            ["f:1:steps[0]: Do not burn it."],
+            [finding(BURNT, "1:steps[0]")],
             id="a problem that the dialect finds",
         ),
         pytest.param(
             "{kind: Recipe, recipe: {name: soup}}",
-            ['f:1:apiVersion: An object needs apiVersion, a string such as "v1".'],
+            [finding(wire.UNTYPED_OBJECT, "1:apiVersion", field="apiVersion", example="v1")],
             id="a document that gives a kind is no file of its own",
         ),
         pytest.param(
             "{receipt: {name: soup}}",
-            ['f:1:apiVersion: An object needs apiVersion, a string such as "v1".'],
+            [finding(wire.UNTYPED_OBJECT, "1:apiVersion", field="apiVersion", example="v1")],
             id="a document that nobody knows",
         ),
     ],
 )
-def test_problems_stand_where_the_author_wrote(text: str, want: list[str]) -> None:
-    assert lines(text) == want
+def test_problems_stand_where_the_author_wrote(text: str, want: list[Finding]) -> None:
+    assert reported(text) == want
 
 
 def test_two_files_of_one_name_are_told_apart_by_their_place() -> None:
-    assert lines("recipe: {name: soup}", "recipe: {name: Soup}") == [
-        'f:2:recipe.name: There is already a Recipe "soup" in f, document 1. Remove one, or rename it.'
+    assert reported("recipe: {name: soup}", "recipe: {name: Soup}") == [
+        finding(wire.OBJECT_TWICE, "2:recipe.name", kind="Recipe", name="soup", origin="f, document 1")
     ]
 
 
 def test_a_file_may_be_an_item_of_a_list() -> None:
-    found = lines("{apiVersion: v1, kind: List, items: [{recipe: {name: soup}, steps: [burn]}]}")
+    text = "{apiVersion: v1, kind: List, items: [{recipe: {name: soup}, steps: [burn]}]}"
 
-    assert found == ["f:1:items[0].steps[0]: Do not burn it."]
+    assert reported(text) == [finding(BURNT, "1:items[0].steps[0]")]

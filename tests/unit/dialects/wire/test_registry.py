@@ -7,8 +7,23 @@ import json
 import pytest
 
 from closeknit.dialects import Source, read
+from closeknit.hub.problems import OneOf
+from closeknit.hub.sentences import wire
 from closeknit.hub.workload import ObjectName
-from tests.unit.dialects.kit import node, pod, pod_group, problems, reading
+from tests.kit.common_problems import described, not_found
+from tests.kit.problems import Finding, finding, findings
+from tests.unit.dialects.kit import node, pod, pod_group, reading, reported
+
+NO_API_VERSION = finding(wire.UNTYPED_OBJECT, "1:apiVersion", field="apiVersion", example="v1")
+
+
+def object_twice(where: str, kind: str, name: str, origin: str) -> Finding:
+    return finding(wire.OBJECT_TWICE, where, kind=kind, name=name, origin=origin)
+
+
+def unknown_version(kind: str, version: str, written: str, known: str) -> Finding:
+    remedy = OneOf.among(written, [known])
+    return finding(wire.UNKNOWN_VERSION, "1:apiVersion", kind=kind, version=version, remedy=remedy)
 
 
 def test_two_nodes_of_one_name_are_a_problem_that_names_both_places() -> None:
@@ -17,64 +32,72 @@ def test_two_nodes_of_one_name_are_a_problem_that_names_both_places() -> None:
         Source("b.yaml", f"# x\n---\n{node('m')}\n---\n{node('n')}".encode()),
     ]
 
-    assert [str(problem) for problem in read(sources).problems] == [
-        'b.yaml:2:metadata.name: There is already a Node "n" in a.yaml, document 1. Remove one, or rename it.'
-    ]
+    problems = read(sources).problems
+
+    assert [problem.source for problem in problems] == ["b.yaml"]
+    assert findings(problems) == [object_twice("2:metadata.name", "Node", "n", "a.yaml, document 1")]
 
 
 def test_objects_of_one_name_in_two_namespaces_are_two() -> None:
-    assert problems(pod_group({}), pod_group({}, namespace="x")) == []
-    assert problems(pod_group({}), pod_group({}, namespace="default")) == [
-        '2:metadata.name: There is already a PodGroup "g" in f, document 1. Remove one, or rename it.'
+    assert reported(pod_group({}), pod_group({}, namespace="x")) == []
+    assert reported(pod_group({}), pod_group({}, namespace="default")) == [
+        object_twice("2:metadata.name", "PodGroup", "g", "f, document 1")
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "want"),
     [
-        pytest.param(
-            "[1, 2]", "1:-: Found a list where an object with apiVersion and kind is expected.", id="a list"
-        ),
+        pytest.param("[1, 2]", finding(wire.NO_OBJECT, "1:-", found=described([])), id="a list"),
         pytest.param(
             "hello",
-            '1:-: Found "hello", a string, where an object with apiVersion and kind is expected.',
+            finding(wire.NO_OBJECT, "1:-", found=described("hello")),
             id="a word",
         ),
         pytest.param(
-            "a: 1", '1:apiVersion: An object needs apiVersion, a string such as "v1".', id="no apiVersion"
+            "a: 1",
+            NO_API_VERSION,
+            id="no apiVersion",
         ),
         pytest.param(
-            "apiVersion: 1", '1:apiVersion: An object needs apiVersion, a string such as "v1".', id="a number"
+            "apiVersion: 1",
+            NO_API_VERSION,
+            id="a number",
         ),
         pytest.param(
-            "apiVersion: v1", '1:kind: An object needs kind, a string such as "Node".', id="no kind"
+            "apiVersion: v1",
+            finding(wire.UNTYPED_OBJECT, "1:kind", field="kind", example="Node"),
+            id="no kind",
         ),
         pytest.param(
             "{apiVersion: scheduling.run.ai/v2alpha2, kind: PodGrop}",
-            '1:kind: There is no kind "PodGrop" in this API group. Did you mean "PodGroup"?'
-            ' Allowed: "BindRequest", "PodGroup", "Queue".',
+            finding(
+                wire.UNKNOWN_KIND,
+                "1:kind",
+                kind="PodGrop",
+                remedy=OneOf.among("PodGrop", ["BindRequest", "PodGroup", "Queue"]),
+            ),
             id="a misspelt kind",
         ),
         pytest.param(
             "{apiVersion: schedulng.run.ai/v2alpha2, kind: PodGroup}",
-            '1:apiVersion: There is no API group "schedulng.run.ai". Did you mean "scheduling.run.ai"?',
+            finding(wire.UNKNOWN_GROUP, "1:apiVersion", group="schedulng.run.ai", near="scheduling.run.ai"),
             id="a misspelt group",
         ),
         pytest.param(
             "{apiVersion: scheduling.run.ai/v2, kind: PodGroup}",
-            '1:apiVersion: PodGroup is not read in version "v2". Did you mean "scheduling.run.ai/v2alpha2"?'
-            ' Allowed: "scheduling.run.ai/v2alpha2".',
+            unknown_version("PodGroup", "v2", "scheduling.run.ai/v2", "scheduling.run.ai/v2alpha2"),
             id="another version",
         ),
         pytest.param(
             "{apiVersion: v2, kind: Pod}",
-            '1:apiVersion: Pod is not read in version "v2". Allowed: "v1".',
+            unknown_version("Pod", "v2", "v2", "v1"),
             id="another version of the core",
         ),
     ],
 )
-def test_what_has_no_known_kind_is_a_problem(text: str, want: str) -> None:
-    assert problems(text) == [want]
+def test_what_has_no_known_kind_is_a_problem(text: str, want: Finding) -> None:
+    assert reported(text) == [want]
 
 
 @pytest.mark.parametrize(
@@ -101,9 +124,9 @@ def test_lists_are_flattened_and_paths_go_through_them() -> None:
     found = reading(json.dumps(outer))
 
     assert [one.name for one in found.cluster.nodes] == ["a", "b"]
-    assert [str(problem) for problem in found.problems] == [
-        'f:1:items[1].items[1].apiVersion: An object needs apiVersion, a string such as "v1".',
-        "f:1:items[2]: Found 5, a number, where an object with apiVersion and kind is expected.",
+    assert findings(found.problems) == [
+        finding(wire.UNTYPED_OBJECT, "1:items[1].items[1].apiVersion", field="apiVersion", example="v1"),
+        finding(wire.NO_OBJECT, "1:items[2]", found=described(5)),
     ]
 
 
@@ -132,28 +155,28 @@ def test_a_list_without_items_is_empty(fields: str) -> None:
 
 
 def test_a_list_whose_items_are_misspelt_is_not_taken_for_an_empty_one() -> None:
-    assert problems('{"apiVersion": "v1", "kind": "List", "itmes": []}') != []
+    assert reported('{"apiVersion": "v1", "kind": "List", "itmes": []}') != []
 
 
 def test_a_second_file_of_a_kind_without_names_is_told_at_the_key_that_it_is_known_by() -> None:
-    assert problems("operator: {}", "operator: {}") == [
-        '2:operator: There is already a OperatorConfiguration "dynamo-operator" in f, document 1.'
-        " Remove one, or rename it."
+    assert reported("operator: {}", "operator: {}") == [
+        object_twice("2:operator", "OperatorConfiguration", "dynamo-operator", "f, document 1")
     ]
 
 
 def test_objects_without_a_name_are_never_offered_as_one_that_was_meant() -> None:
     nameless = '{"apiVersion": "v1", "kind": "Node", "metadata": {}}'
 
-    (found,) = (each for each in problems(nameless, pod("p", nodeName="nope")) if "nodeName" in each)
+    problems = reported(nameless, pod("p", nodeName="nope"))
 
-    assert found == '2:spec.nodeName: There is no node "nope". None is given; add it, or name none.'
+    assert [problem for problem in problems if problem.where == "2:spec.nodeName"] == [
+        not_found("2:spec.nodeName", "node", "nope")
+    ]
 
 
 def test_an_item_of_a_list_is_named_by_its_path() -> None:
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": [json.loads(node("a"))] * 2})
 
-    assert problems(listed) == [
-        '1:items[1].metadata.name: There is already a Node "a" in f, document 1, items[0].'
-        " Remove one, or rename it."
+    assert reported(listed) == [
+        object_twice("1:items[1].metadata.name", "Node", "a", "f, document 1, items[0]")
     ]

@@ -7,6 +7,7 @@ import pytest
 from closeknit.hub.nodes import Effect, Operator, Requirement, Term, Toleration
 from closeknit.hub.outcome import (
     Exclusion,
+    ExclusionReason,
 )
 from closeknit.hub.request import PodSet
 from closeknit.testing.builders import group, pods, request
@@ -31,38 +32,43 @@ _AFFINE = {
         pytest.param(
             "x1: 8 not-ready unschedulable",
             {},
-            [("not ready", "")],
+            [(ExclusionReason.NOT_READY, "")],
             id="of several reasons the first is told",
         ),
-        pytest.param("x1: 8 unschedulable", {}, [("unschedulable", "")], id="a cordoned node"),
+        pytest.param("x1: 8 unschedulable", {}, [(ExclusionReason.UNSCHEDULABLE, "")], id="a cordoned node"),
         pytest.param(
             "x1: 8 taint:a=b:NoSchedule taint:c:NoExecute",
             {"tolerations": [Toleration("a", "b", Effect.NO_SCHEDULE)]},
-            [("taint", "c:NoExecute")],
+            [(ExclusionReason.TAINT, "c:NoExecute")],
             id="of several taints the first that is not tolerated",
         ),
         pytest.param("x1: 8 taint:a=b:PreferNoSchedule", {}, [], id="a soft taint excludes nothing"),
-        pytest.param("x1: 8 label:gpu=a100", _SELECTED, [("selector", "gpu=h100")], id="a selector"),
+        pytest.param(
+            "x1: 8 label:gpu=a100", _SELECTED, [(ExclusionReason.NODE_SELECTOR, "gpu=h100")], id="a selector"
+        ),
         pytest.param(
             "x1: 8 label:gpu=a100",
             _AFFINE,
-            [("affinity", "gpu In (h100, a100) and zone Exists, or size Gt (3)")],
+            [(ExclusionReason.NODE_AFFINITY, "gpu In (h100, a100) and zone Exists, or size Gt (3)")],
             id="affinity, in its users' words",
         ),
-        pytest.param("x1: 8 used=8", {}, [("resource", GPU)], id="a full node"),
+        pytest.param("x1: 8 used=8", {}, [(ExclusionReason.RESOURCE, GPU)], id="a full node"),
         pytest.param(
-            "x1: 0 cpu=1", {"cpu": 2}, [("resource", GPU)], id="of several resources the scarce kind is told"
+            "x1: 0 cpu=1",
+            {"cpu": 2},
+            [(ExclusionReason.RESOURCE, GPU)],
+            id="of several resources the scarce kind is told",
         ),
         pytest.param(
             "x1: 8 used=1:other:port=80/TCP",
             {"gpus": 0, "ports": [80]},
-            [("port", "80/TCP")],
+            [(ExclusionReason.PORT, "80/TCP")],
             id="a port in use",
         ),
     ],
 )
 def test_why_a_node_takes_no_pod(
-    host: str, asked: dict[str, object], excluded: list[tuple[str, str]]
+    host: str, asked: dict[str, object], excluded: list[tuple[ExclusionReason, str]]
 ) -> None:
     cluster = parse(f"r1\n  {host}\n")
 
@@ -83,7 +89,10 @@ def test_nodes_without_a_domain_of_the_level_are_excluded_by_the_first_label_the
 
     shortfall = only(cluster, request("t", group("g", pods("w", 2), required="rack")))
 
-    assert shortfall.excluded == (Exclusion("unlabelled", "block", 2), Exclusion("unlabelled", "rack", 1))
+    assert shortfall.excluded == (
+        Exclusion(ExclusionReason.UNLABELLED, "block", 2),
+        Exclusion(ExclusionReason.UNLABELLED, "rack", 1),
+    )
 
 
 def test_a_node_that_takes_one_of_several_shapes_is_not_excluded() -> None:
@@ -94,7 +103,7 @@ def test_a_node_that_takes_one_of_several_shapes_is_not_excluded() -> None:
     """)
     asked = request("t", group("g", pods("cpu", 1, 0, cpu=2), pods("gpu", 1, 8), required="rack"))
 
-    assert only(cluster, asked).excluded == (Exclusion("resource", GPU, 1),)
+    assert only(cluster, asked).excluded == (Exclusion(ExclusionReason.RESOURCE, GPU, 1),)
 
 
 @pytest.mark.parametrize(
@@ -113,4 +122,4 @@ def test_a_node_that_takes_one_of_several_shapes_is_not_excluded() -> None:
 def test_of_several_shapes_the_one_that_comes_closest_counts(asked: list[PodSet]) -> None:
     shortfall = only(parse("r1\n  x1: 1 cpu=1\n"), request("t", group("g", *asked, required="rack")))
 
-    assert [each.reason for each in shortfall.excluded] == ["resource"]
+    assert [exclusion.reason for exclusion in shortfall.excluded] == [ExclusionReason.RESOURCE]

@@ -13,6 +13,7 @@ from closeknit.hub.outcome import (
     Departure,
     DomainFit,
     Exclusion,
+    ExclusionReason,
     Holder,
     LevelChange,
     Placed,
@@ -21,6 +22,7 @@ from closeknit.hub.outcome import (
     Unplaceable,
 )
 from closeknit.hub.request import Request
+from closeknit.hub.shortfall import NoDomain, PodTooLarge, ShortfallReason
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import GPU, parse
 from tests.unit.engine.explanation.explained import TWO_RACKS, changes, only, racks, shortfalls
@@ -49,7 +51,7 @@ WHOLE_HOSTS = request("train", group("g", pods("w", 3, 8), required="rack"))
 def test_a_group_that_fits_no_rack_is_explained_rack_by_rack() -> None:
     assert only(THREE_RACKS, WHOLE_HOSTS) == Shortfall(
         group="g",
-        level="rack",
+        reason=NoDomain("rack"),
         wanted=3,
         fits=2,
         best=(
@@ -57,7 +59,10 @@ def test_a_group_that_fits_no_rack_is_explained_rack_by_rack() -> None:
             DomainFit(("b1", "r2"), 2, GPU, (Holder("search", 8, 8),)),
             DomainFit(("b2", "r3"), 2, None, ()),
         ),
-        excluded=(Exclusion("taint", "maintenance=soon:NoSchedule", 1), Exclusion("resource", GPU, 2)),
+        excluded=(
+            Exclusion(ExclusionReason.TAINT, "maintenance=soon:NoSchedule", 1),
+            Exclusion(ExclusionReason.RESOURCE, GPU, 2),
+        ),
         relaxations=only(THREE_RACKS, WHOLE_HOSTS).relaxations,
     )
 
@@ -293,8 +298,32 @@ def test_where_members_may_be_left_out_those_that_need_the_least_are_counted() -
 def test_the_whole_cluster_is_one_domain_without_a_path() -> None:
     shortfall = only(TWO_RACKS, request("t", group("g", pods("w", 13))))
 
-    assert (shortfall.level, shortfall.wanted, shortfall.fits) == (None, 13, 12)
+    assert (shortfall.reason, shortfall.wanted, shortfall.fits) == (NoDomain(None), 13, 12)
     assert shortfall.best == (DomainFit((), 12, GPU, ()),)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        pytest.param(
+            request("t", group("g", pods("w", 2, 9), required="rack")),
+            PodTooLarge("rack", "w", GPU, 9, 8),
+            id="a pod that requests more than the largest node offers",
+        ),
+        pytest.param(
+            request("t", group("g", pods("w", 2, resources={"example.com/nic": 1}))),
+            PodTooLarge(None, "w", "example.com/nic", 1, 0),
+            id="a resource that no node has",
+        ),
+        pytest.param(
+            request("t", group("g", pods("w", 4, 8), required="rack")),
+            NoDomain("rack"),
+            id="pods that fit an empty node each",
+        ),
+    ],
+)
+def test_a_pod_larger_than_any_node_is_a_reason_of_its_own(asked: Request, reason: ShortfallReason) -> None:
+    assert only(THREE_RACKS, asked).reason == reason
 
 
 def test_an_undecided_request_is_explained_as_far_as_is_known() -> None:

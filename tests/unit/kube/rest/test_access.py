@@ -78,31 +78,30 @@ def test_a_context_says_which_namespace_people_mean(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "context", "message"),
+    ("content", "context", "parts"),
     [
-        pytest.param(None, "", "There is no kubeconfig file {path}.", id="a file that is not there"),
-        pytest.param("{", "", "{path}: while parsing", id="a file that is no YAML"),
-        pytest.param(
-            "", "", "{path}: this is no kubeconfig, or a part of it is missing (", id="an empty file"
-        ),
-        pytest.param("[]", "", "{path}: ", id="a file that holds something else"),
-        pytest.param("contexts: 3", "", "{path}: ", id="contexts that are no list"),
+        pytest.param(None, "", ["{path}"], id="a file that is not there"),
+        pytest.param("{", "", ["{path}: while parsing"], id="a file that is no YAML"),
+        pytest.param("", "", ["{path}: ", "Error: "], id="an empty file"),
+        pytest.param("[]", "", ["{path}: "], id="a file that holds something else"),
+        pytest.param("contexts: 3", "", ["{path}: "], id="contexts that are no list"),
+        # In the words of the library that reads it, as those about YAML are.
         pytest.param(
             "contexts: []",
             "",
-            "{path}: Invalid kube-config file. Expected key current-context",
+            ["{path}: Invalid kube-config file. Expected key current-context"],
             id="no current context",
         ),
         pytest.param(
             "valid",
             "mian",
-            "{path}: there is no context 'mian'. The contexts are: main, other. Did you mean 'main'?",
+            ["{path}: ", "'mian'", "main, other", "'main'"],
             id="a context that is not there",
         ),
     ],
 )
 def test_a_file_that_does_not_serve_is_named_with_the_reason(
-    tmp_path: Path, content: str | None, context: str, message: str
+    tmp_path: Path, content: str | None, context: str, parts: list[str]
 ) -> None:
     path = kubeconfig(tmp_path, {})
     if content is None:
@@ -113,19 +112,22 @@ def test_a_file_that_does_not_serve_is_named_with_the_reason(
     with pytest.raises(ConfigurationError) as raised:
         load_access(kubeconfig=str(path), context=context)
 
-    assert str(raised.value).startswith(message.format(path=path))
+    message = str(raised.value)
+    assert [part for part in parts if part.format(path=path) not in message] == []
 
 
 @pytest.mark.parametrize(
-    ("context", "message"),
+    ("context", "names"),
     [
-        pytest.param("", "No cluster is configured", id="nothing anywhere"),
-        pytest.param("x", "There is no kubeconfig file to find the context 'x' in", id="only a context"),
+        pytest.param("", ["$KUBECONFIG", "/.kube/config", "--kubeconfig"], id="nothing anywhere"),
+        pytest.param("x", ["'x'", "$KUBECONFIG", "/.kube/config"], id="only a context"),
     ],
 )
-def test_where_no_cluster_is_configured_what_was_looked_for_is_said(context: str, message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
+def test_where_no_cluster_is_configured_what_was_looked_for_is_said(context: str, names: list[str]) -> None:
+    with pytest.raises(ConfigurationError) as raised:
         load_access(context=context, environ={})
+
+    assert [name for name in names if name not in str(raised.value)] == []
 
 
 async def test_a_token_file_is_read_again_when_the_token_is_old(tmp_path: Path) -> None:
@@ -218,7 +220,7 @@ async def test_certificates_that_cannot_be_read_are_an_error(tmp_path: Path) -> 
     damaged.write_text("no certificate", encoding="utf-8")
     cluster = {"server": "https://kube.test", "certificate-authority": str(damaged)}
 
-    with pytest.raises(ConfigurationError, match=r"certificates for https://kube\.test cannot be read"):
+    with pytest.raises(ConfigurationError, match=r"https://kube\.test "):
         await load_access(kubeconfig=str(kubeconfig(tmp_path, {}, cluster=cluster))).connection()
 
 

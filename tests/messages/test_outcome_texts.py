@@ -13,6 +13,7 @@ from closeknit.hub.outcome import (
     Departure,
     DomainFit,
     Exclusion,
+    ExclusionReason,
     GroupReach,
     Holder,
     LevelChange,
@@ -23,6 +24,7 @@ from closeknit.hub.outcome import (
     Wishes,
 )
 from closeknit.hub.request import Group, PodSet, Request
+from closeknit.hub.shortfall import BehindStrictFifo, NoDomain, PodTooLarge, QuotaExceeded, QuotaScope
 from closeknit.hub.topology import Level, Topology
 from closeknit.scheduler import wording
 
@@ -43,7 +45,7 @@ REQUEST = Request(
 
 
 def shortfall(wanted: int, fits: int, level: str | None = RACK) -> Shortfall:
-    return Shortfall("subgroup-b", level, wanted, fits, (), (), ())
+    return Shortfall("subgroup-b", NoDomain(level), wanted, fits, (), (), ())
 
 
 @pytest.mark.parametrize(
@@ -74,6 +76,26 @@ def shortfall(wanted: int, fits: int, level: str | None = RACK) -> Shortfall:
             "subgroup-b needs room for 7 pods. There is room by number, but not with everything that its"
             " parts ask for.",
             id="the pods fit by number and still cannot be placed together",
+        ),
+        pytest.param(
+            replace(shortfall(3, 0), reason=PodTooLarge(RACK, "w", "nvidia.com/gpu", 16, 8)),
+            "subgroup-b needs room for 3 pods in one topology/rack; the best has none.",
+            id="one pod is larger than any node",
+        ),
+        pytest.param(
+            replace(shortfall(3, 2), reason=QuotaExceeded(QuotaScope.FLAVOR)),
+            "subgroup-b needs quota for 3 pods; there is quota for 2.",
+            id="quota is left for some of the pods",
+        ),
+        pytest.param(
+            replace(shortfall(3, 0), reason=QuotaExceeded(QuotaScope.QUEUE)),
+            "subgroup-b needs quota for 3 pods; there is none left.",
+            id="no quota is left",
+        ),
+        pytest.param(
+            replace(shortfall(3, 0), reason=BehindStrictFifo("team")),
+            "subgroup-b waits behind another of its queue, which nobody may pass (StrictFIFO).",
+            id="an earlier workload of a strict queue is pending",
         ),
     ],
 )
@@ -127,24 +149,57 @@ def test_a_domain_says_how_much_it_takes_and_what_stops_it(fit: DomainFit, sente
 @pytest.mark.parametrize(
     ("excluded", "sentence"),
     [
-        (Exclusion("unlabelled", RACK, 1), "1 node lacks the label topology/rack."),
-        (Exclusion("unlabelled", RACK, 2), "2 nodes lack the label topology/rack."),
-        (Exclusion("unschedulable", "", 2), "2 nodes are cordoned."),
-        (Exclusion("not ready", "", 1), "1 node is not ready."),
-        (Exclusion("selector", "gpu=h100", 3), "3 nodes do not match the node selector gpu=h100."),
-        (Exclusion("affinity", "", 3), "3 nodes do not match the node affinity."),
+        (Exclusion(ExclusionReason.UNLABELLED, RACK, 1), "1 node lacks the label topology/rack."),
+        (Exclusion(ExclusionReason.UNLABELLED, RACK, 2), "2 nodes lack the label topology/rack."),
+        (Exclusion(ExclusionReason.UNSCHEDULABLE, "", 2), "2 nodes are cordoned."),
+        (Exclusion(ExclusionReason.NOT_READY, "", 1), "1 node is not ready."),
         (
-            Exclusion("taint", "a=b:NoSchedule", 4),
+            Exclusion(ExclusionReason.NODE_SELECTOR, "gpu=h100", 3),
+            "3 nodes do not match the node selector gpu=h100.",
+        ),
+        (Exclusion(ExclusionReason.NODE_AFFINITY, "", 3), "3 nodes do not match the node affinity."),
+        (
+            Exclusion(ExclusionReason.TAINT, "a=b:NoSchedule", 4),
             "4 nodes have the taint a=b:NoSchedule, which is not tolerated.",
         ),
-        (Exclusion("resource", "cpu", 1), "1 node has too little cpu free for one pod."),
-        (Exclusion("port", "80/TCP", 1), "1 node has host port 80/TCP in use."),
-        (Exclusion("moon phase", "full", 1), "1 node: moon phase full."),
+        (Exclusion(ExclusionReason.RESOURCE, "cpu", 1), "1 node has too little cpu free for one pod."),
+        (Exclusion(ExclusionReason.PORT, "80/TCP", 1), "1 node has host port 80/TCP in use."),
+        (
+            Exclusion(ExclusionReason.TOPOLOGY_KEY, RACK, 1),
+            "1 node does not count by topology/rack, which a rule about other pods names.",
+        ),
+        (
+            Exclusion(ExclusionReason.ANTI_AFFINITY, RACK, 2),
+            "2 nodes lie in domains of topology/rack with pods that these must not meet.",
+        ),
+        (
+            Exclusion(ExclusionReason.EXISTING_ANTI_AFFINITY, RACK, 1),
+            "1 node lies in a domain of topology/rack with pods that keep these away.",
+        ),
+        (
+            Exclusion(ExclusionReason.POD_AFFINITY, RACK, 2),
+            "2 nodes lie in domains of topology/rack without the pods that these must be near.",
+        ),
+        (
+            Exclusion(ExclusionReason.SPREAD, RACK, 1),
+            "1 node lies in a domain of topology/rack that has too many such pods already.",
+        ),
     ],
-    ids=lambda value: value.reason if isinstance(value, Exclusion) else "",
+    ids=lambda value: value.reason.value if isinstance(value, Exclusion) else "",
 )
 def test_an_exclusion_counts_nodes_and_says_why(excluded: Exclusion, sentence: str) -> None:
     assert wording.exclusion(excluded) == sentence
+
+
+@pytest.mark.parametrize("reason", ExclusionReason, ids=lambda reason: reason.value)
+def test_every_reason_for_an_exclusion_has_words_for_one_node_and_for_several(
+    reason: ExclusionReason,
+) -> None:
+    one, several = (wording.exclusion(Exclusion(reason, "what", nodes)) for nodes in (1, 2))
+
+    assert one.startswith("1 node ")
+    assert several.startswith("2 nodes ")
+    assert one.removeprefix("1 node ") != several.removeprefix("2 nodes ")
 
 
 @pytest.mark.parametrize(
@@ -245,7 +300,7 @@ def test_a_group_says_how_close_it_came(group: GroupReach, phrase: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "sentence"),
+    ("choice", "sentence"),
     [
         pytest.param(
             Choice("g", RACK, ("z", "b"), ("z", "b", "r1"), 4, 2, 3, ()),
@@ -264,8 +319,8 @@ def test_a_group_says_how_close_it_came(group: GroupReach, phrase: str) -> None:
         ),
     ],
 )
-def test_a_choice_says_what_there_was_to_choose_from(made: Choice, sentence: str) -> None:
-    assert wording.choice(made) == sentence
+def test_a_choice_says_what_there_was_to_choose_from(choice: Choice, sentence: str) -> None:
+    assert wording.choice(choice) == sentence
 
 
 def placed(*, proven: bool = True, left_out: int = 0, preferences: tuple[int, ...] = (0, 0, 0)) -> Placed:
@@ -333,7 +388,7 @@ def test_wishes_are_told_from_the_most_important_down(outcome: Placed, sentences
 def test_preferred_rules_are_told_after_preferred_levels(
     rule: PodRule, reached: list[tuple[int, int]], sentence: str
 ) -> None:
-    rules = tuple(RuleReach(f"workers/{i}", rule, *each) for i, each in enumerate(reached))
+    rules = tuple(RuleReach(f"workers/{i}", rule, *counts) for i, counts in enumerate(reached))
 
     assert list(wording.wishes(replace(placed(), rules=rules), TOPOLOGY))[2] == sentence
 
