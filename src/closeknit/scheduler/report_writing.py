@@ -26,7 +26,7 @@ async def write_unit(
     found = await api.patch(resource, meta.name, patch, namespace=namespace, field_manager=FIELD_MANAGER)
     if (status_of := STATUSES.get((resource.group, resource.kind))) is None:
         return
-    status = status_of(told, found.get("status") or {}, now)
+    status = status_of(told, found, now)
     if status is None:
         return
     # Lists of conditions are replaced as a whole, so nobody may have written in between.

@@ -13,11 +13,12 @@ NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
 UNPLACED, PLACED = reports.report(decided(gang(2))), reports.report(decided(gang(1)))
 
 
-def status(*told: Report, before: dict[str, Any] | None = None) -> dict[str, Any]:
+def status(*told: Report, before: dict[str, Any] | None = None, **labels: str) -> dict[str, Any]:
     """What a PodGroup's status holds after these reports, an hour between the last two."""
     held = dict(before or {})
     for number, each in enumerate(told):
-        held |= pod_group_status(each, held, LATER if number else NOW) or {}
+        group = {"metadata": {"labels": labels}, "status": held}
+        held |= pod_group_status(each, group, LATER if number else NOW) or {}
     return held
 
 
@@ -89,8 +90,19 @@ def test_the_condition_names_the_pool_and_every_reason() -> None:
     assert here["reasons"] == [{"reason": "PodSchedulingErrors", "message": UNPLACED.reasons[0].message}]
 
 
+def test_the_condition_of_a_pod_group_in_a_node_pool_names_that_pool() -> None:
+    default = {"type": "UnschedulableOnNodePool", "nodePool": "default", "status": "True"}
+    pool: dict[str, Any] = {"kai.scheduler/node-pool": "a100"}
+
+    first, here = status(UNPLACED, before={"schedulingConditions": [default]}, **pool)["schedulingConditions"]
+
+    assert first is default
+    assert (here["nodePool"], here["status"]) == ("a100", "True")
+    assert status(UNPLACED, PLACED, **pool)["schedulingConditions"] == []
+
+
 def test_the_same_report_again_changes_nothing() -> None:
-    assert pod_group_status(UNPLACED, status(UNPLACED), LATER) is None
+    assert pod_group_status(UNPLACED, {"status": status(UNPLACED)}, LATER) is None
 
 
 def test_what_others_wrote_stays() -> None:
