@@ -20,6 +20,9 @@ from closeknit.hub.problems import Problem
 from closeknit.hub.quota import Account, Option
 from closeknit.hub.request import Request
 
+STALENESS_GRACE = 60.0
+"""Seconds that a gang may stay below its minimum unless it specifies another time, as in KAI."""
+
 
 class ObjectName(msgspec.Struct, frozen=True, gc=False):
     """The identity of a Kubernetes object; ``namespace`` is empty for a cluster-wide kind."""
@@ -69,6 +72,8 @@ class WorkloadBase(_Identified, frozen=True, gc=False, kw_only=True):
     """Accounts that its pods are charged to as they run, each pod for what it asks of what they count."""
     run_seconds: float | None = None
     """How long it runs at most once it has started; None where it does not say."""
+    grace_period: float | None = STALENESS_GRACE
+    """Seconds that it may stay below its minimum once pods of it run; None for ever."""
     preemptible: bool = True
     """Whether it may be displaced for others once it runs."""
     preempts: bool = True
@@ -110,6 +115,7 @@ class WorkloadBase(_Identified, frozen=True, gc=False, kw_only=True):
             options=self.options,
             accounts=self.accounts,
             run_seconds=self.run_seconds,
+            grace_period=self.grace_period,
             preemptible=self.preemptible,
             preempts=self.preempts,
             queue=self.queue,

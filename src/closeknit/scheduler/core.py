@@ -11,7 +11,6 @@ from functools import partial
 from random import Random
 
 from closeknit.dialects.core.binding_volumes import Preparation
-from closeknit.dialects.store.objects import Stored
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
@@ -29,7 +28,7 @@ from closeknit.scheduler.deciding import Failed, InvalidVerdict, charge
 from closeknit.scheduler.known_failures import KnownFailures
 from closeknit.scheduler.making_room import MakingRoom, Plan
 from closeknit.scheduler.needs import satisfied
-from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, running_pods_below_minimum
+from closeknit.scheduler.partial_gangs import Patience, running_pods_below_minimum
 from closeknit.scheduler.planning import Verdict, book, decide, least, surplus
 from closeknit.scheduler.refusals import Refusals
 from closeknit.scheduler.reporter import Observer, Reporter
@@ -154,7 +153,7 @@ class Core:
             self._reporter.gone(key)
         if self.acting.busy_with(key):
             return
-        self.patience.look(key, workload, self._grace(workload), now)
+        self.patience.look(key, workload, now)
         if workload is None or self._refusals.holds(key, now):
             return
         if not isinstance(workload, PlaceableWorkload):
@@ -170,10 +169,6 @@ class Core:
         """Whether a unit waits for its minimum."""
         workload = self.queue.get(key)
         return workload is not None and not satisfied(workload.request.root)
-
-    def _grace(self, workload: Workload | None) -> float | None:
-        entry = self.state.view.entry(workload.key) if workload is not None else None
-        return grace_of(entry.written) if isinstance(entry, Stored) else GRACE
 
     # ---------------------------------------------------------------------------------------- deciding
 

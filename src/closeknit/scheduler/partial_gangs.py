@@ -6,21 +6,13 @@ follows near it. Where that does not happen in time, the part is released, so th
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from closeknit.hub.keys import Key
 from closeknit.hub.request import Group
 from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.scheduler.deadlines import Deadlines
 from closeknit.scheduler.needs import satisfied
-
-GRACE = 60.0
-"""Seconds that a gang may stay below its minimum, unless its PodGroup says otherwise."""
-
-_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def running_pods_below_minimum(workload: Workload) -> tuple[str, ...]:
@@ -49,18 +41,6 @@ def _names(group: Group) -> set[str]:
     return {member.name for member, _ in group.walk() if isinstance(member, Group)}
 
 
-def grace_of(written: Mapping[str, Any]) -> float | None:
-    """How long a PodGroup lets its gang stay partial, in seconds; None for ever."""
-    spec = written.get("spec")
-    text = spec.get("stalenessGracePeriod") if isinstance(spec, Mapping) else None
-    if not isinstance(text, str) or not text:
-        return GRACE
-    if text.startswith("-"):
-        return None
-    parts = _PART.findall(text)
-    return sum(float(number) * _UNITS[unit] for number, unit in parts) if parts else GRACE
-
-
 class Patience:
     """Since when each unit has been partial, and when it is to be released."""
 
@@ -74,15 +54,15 @@ class Patience:
             sorted((unit, until - now, unit in self._hasty) for unit, until in self.deadlines.items())
         )
 
-    def look(self, unit: Key, workload: Workload | None, grace: float | None, now: float) -> None:
+    def look(self, unit: Key, workload: Workload | None, now: float) -> None:
         """Note what a unit is like now."""
         if workload is None or not running_pods_below_minimum(workload):
             self.deadlines.pop(unit, None)
             self._hasty.discard(unit)
-        elif grace is None:
+        elif workload.grace_period is None:
             self.deadlines.pop(unit, None)
         else:
-            self.deadlines.setdefault(unit, now + grace)
+            self.deadlines.setdefault(unit, now + workload.grace_period)
 
     def hurry(self, unit: Key) -> None:
         """What is partial by our own doing, and never ran, is released as soon as it lacks room."""

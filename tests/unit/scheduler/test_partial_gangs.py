@@ -8,7 +8,7 @@ import pytest
 
 from closeknit.hub.keys import Key
 from closeknit.scheduler.cluster_state import ClusterState
-from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, running_pods_below_minimum
+from closeknit.scheduler.partial_gangs import Patience, running_pods_below_minimum
 from tests.unit.scheduler.objects import entry, node, pod, pod_group
 
 UNIT = Key("scheduling.run.ai", "PodGroup", "default", "g")
@@ -105,30 +105,62 @@ def test_the_running_pods_of_what_is_below_its_minimum(
     assert running_pods_below_minimum(unit(group, *pods)) == want
 
 
+GRACE_PERIOD = "kai.scheduler/staleness-grace-period"
+
+
 @pytest.mark.parametrize(
-    ("written", "want"),
+    ("field", "annotation", "want"),
     [
-        pytest.param({}, GRACE, id="a minute where nothing is said"),
-        pytest.param({"stalenessGracePeriod": "90s"}, 90.0, id="seconds"),
-        pytest.param({"stalenessGracePeriod": "1h1m1.5s"}, 3661.5, id="hours, minutes and seconds"),
-        pytest.param({"stalenessGracePeriod": "0s"}, 0.0, id="none at all"),
-        pytest.param({"stalenessGracePeriod": "-1s"}, None, id="for ever where it is negative"),
-        pytest.param({"stalenessGracePeriod": "soon"}, GRACE, id="a minute where it cannot be read"),
+        pytest.param(None, None, 60.0, id="a minute if nothing is set"),
+        pytest.param("90s", None, 90.0, id="seconds"),
+        pytest.param("1h1m1.5s", None, 3661.5, id="hours, minutes and seconds"),
+        pytest.param("0s", None, 0.0, id="none at all"),
+        pytest.param("0", None, 0.0, id="zero without a unit is none at all"),
+        pytest.param("-1s", None, None, id="for ever if it is negative"),
+        pytest.param("soon", None, 60.0, id="a minute if it is not a duration"),
+        pytest.param("5", None, 60.0, id="a minute if it has no unit"),
+        pytest.param(None, "30s", 30.0, id="by annotation"),
+        pytest.param("", "30s", 30.0, id="by annotation if the field is empty"),
+        pytest.param("10s", "30s", 10.0, id="the field precedes the annotation"),
     ],
 )
-def test_how_long_a_gang_may_stay_partial(written: dict[str, Any], want: float | None) -> None:
-    assert grace_of({"spec": written}) == want
+def test_the_grace_period_of_a_pod_group(
+    field: str | None, annotation: str | None, want: float | None
+) -> None:
+    group = pod_group("g", minMember=2, **({} if field is None else {"stalenessGracePeriod": field}))
+    if annotation is not None:
+        group["metadata"]["annotations"] = {GRACE_PERIOD: annotation}
+
+    assert unit(group, pod("p1", "g", on="n1")).grace_period == want
+
+
+@pytest.mark.parametrize("place", ["the Job", "its pod template"])
+def test_the_grace_period_of_a_job_is_that_of_its_annotation(place: str) -> None:
+    annotated: dict[str, Any] = {"annotations": {GRACE_PERIOD: "5m"}}
+    template = {"spec": pod("p")["spec"] | {"restartPolicy": "Never", "schedulerName": "kai-scheduler"}}
+    metadata: dict[str, Any] = {"name": "train", "namespace": "default", "uid": "j"}
+    if place == "the Job":
+        metadata |= annotated
+    else:
+        template["metadata"] = annotated
+    spec = {"parallelism": 2, "template": template}
+    state = ClusterState()
+    state.put(entry({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}))
+    state.news()
+
+    (only,) = state.units.values()
+    assert only.grace_period == 300.0
 
 
 def test_patience_starts_when_a_gang_is_first_partial_and_ends_when_it_is_whole() -> None:
     partial = unit(pod_group("g", minMember=2), pod("p1", "g", on="n1"), pod("p2", "g"))
     whole = unit(pod_group("g", minMember=2), pod("p1", "g", on="n1"), pod("p2", "g", on="n2"))
     patience = Patience()
-    patience.look(UNIT, partial, 60.0, 100.0)
-    patience.look(UNIT, partial, 60.0, 150.0)
+    patience.look(UNIT, partial, 100.0)
+    patience.look(UNIT, partial, 150.0)
     assert (patience.deadlines.next_time(), patience.deadlines.take(159.0)) == (160.0, [])
-    patience.look(UNIT, whole, 60.0, 159.0)
-    patience.look(UNIT, partial, 60.0, 159.5)
+    patience.look(UNIT, whole, 159.0)
+    patience.look(UNIT, partial, 159.5)
     assert patience.deadlines.take(219.0) == []
 
     assert patience.deadlines.take(219.5) == [UNIT]
@@ -138,7 +170,7 @@ def test_patience_starts_when_a_gang_is_first_partial_and_ends_when_it_is_whole(
 def test_what_we_bound_ourselves_and_cannot_complete_is_overdue_at_once() -> None:
     partial = unit(pod_group("g", minMember=2), pod("p1", "g", on="n1"), pod("p2", "g"))
     patience = Patience()
-    patience.look(UNIT, partial, 60.0, 100.0)
+    patience.look(UNIT, partial, 100.0)
     patience.cannot_complete(UNIT, 101.0)
     assert patience.deadlines.take(101.0) == []
     patience.hurry(UNIT)

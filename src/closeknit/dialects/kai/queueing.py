@@ -17,6 +17,7 @@ from typing import Any
 
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.closeknit_keys import RUN_SECONDS
+from closeknit.apis.kai_keys import GRACE_PERIOD
 from closeknit.apis.scheduling_run_ai_v2 import Queue, QueueResource, QueueSpec
 from closeknit.apis.wire import Number
 from closeknit.dialects.core.durations import seconds
@@ -31,7 +32,7 @@ from closeknit.hub.quota import Account
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import kai as sentences
 from closeknit.hub.shortfall import QuotaScope
-from closeknit.hub.workload import WorkloadBase
+from closeknit.hub.workload import STALENESS_GRACE, WorkloadBase
 
 NOT_PREEMPTIBLE_FROM = 100
 """The priority from which on a workload is not preemptible, unless it says so."""
@@ -56,8 +57,30 @@ def queued(view: View, workload: WorkloadBase, queue: str, preemptibility: str) 
 
 def written_preemptibility(stored: Stored[Any]) -> str:
     """What a PodGroup says; empty where it says nothing that is a word."""
+    return _written(stored, "preemptibility")
+
+
+def written_grace_period(stored: Stored[Any]) -> str:
+    """The staleness grace period of a PodGroup: its field, else its annotation; empty if neither is set."""
+    return _written(stored, "stalenessGracePeriod") or stored.content.metadata.annotations.get(
+        GRACE_PERIOD, ""
+    )
+
+
+def grace_period(duration: str) -> float | None:
+    """Seconds that a gang may stay below its minimum; None for ever.
+
+    As in KAI, a negative duration means for ever, and a text that is not a duration the default.
+    """
+    long = seconds(duration)
+    if long is None:
+        return STALENESS_GRACE
+    return long if long >= 0 else None
+
+
+def _written(stored: Stored[Any], field: str) -> str:
     spec = stored.written.get("spec")
-    value = spec.get("preemptibility") if isinstance(spec, dict) else None
+    value = spec.get(field) if isinstance(spec, dict) else None
     return value if isinstance(value, str) else ""
 
 

@@ -18,7 +18,13 @@ from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.kai.constraints import Constraints, constraints
 from closeknit.dialects.kai.members import DEFAULT
-from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
+from closeknit.dialects.kai.queueing import (
+    grace_period,
+    queued,
+    run_seconds,
+    written_grace_period,
+    written_preemptibility,
+)
 from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.rules import field_problems, minimum_problems
 from closeknit.dialects.kai.subgroups import Tree, tree
@@ -80,7 +86,14 @@ def group_terms(view: View, key: Key) -> GroupTerms:
     )
     workload = queued(
         view,
-        WorkloadBase(stored.object, FAMILY, priority=terms.priority, created=since, run_seconds=seconds),
+        WorkloadBase(
+            stored.object,
+            FAMILY,
+            priority=terms.priority,
+            created=since,
+            run_seconds=seconds,
+            grace_period=grace_period(written_grace_period(stored)),
+        ),
         group.spec.queue,
         written_preemptibility(stored),
     )
