@@ -7,9 +7,9 @@ import pytest
 from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Unplaceable
 from closeknit.hub.sentences import kai as sentences
-from closeknit.scheduler import reports
 from closeknit.scheduler.deciding import AnyVerdict
-from closeknit.scheduler.reports import State
+from closeknit.scheduler.status import reports
+from closeknit.scheduler.status.reports import State
 from tests.unit.scheduler.verdicts import decided, gang, incomplete, invalid
 
 AWAITED = sentences.PODS_AWAITED.at(("spec", "minMember"), minimum=3, existing=1, gated=0)

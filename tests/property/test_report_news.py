@@ -26,9 +26,9 @@ from closeknit.hub.shortfall import (
     QuotaScope,
     ShortfallReason,
 )
-from closeknit.scheduler import reports
 from closeknit.scheduler.deciding import AnyVerdict, Verdict
 from closeknit.scheduler.preemption import Displacement, Running
+from closeknit.scheduler.status import reports
 from tests.property.effort import effort
 from tests.unit.scheduler.verdicts import gang, incomplete, invalid
 

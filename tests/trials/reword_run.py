@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 COPY = ROOT / "build" / "reworded" / "tree"
 WORD = " Reworded."
-RENDERERS = ("scheduler/wording.py", "scheduler/reports.py")
+RENDERERS = ("scheduler/wording.py", "scheduler/status/reports.py")
 """Modules under ``src/closeknit`` whose functions return messages."""
 NOT_MESSAGES = frozenset(
     ("printable", "counted", "listed", "title", "place", "quantity", "known_as", "bounded", "status")

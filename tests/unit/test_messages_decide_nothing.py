@@ -32,7 +32,7 @@ ALLOWED: dict[Rule, dict[str, str]] = {
         "cli/run.py": "does not print the same line again",
         "dialects/grove/status.py": "Grove reports domains in no other field, and they are only shown again",
         "kube/leases.py": "does not log the same line again",
-        "scheduler/reports.py": "joins messages, and does not write the same report again",
+        "scheduler/status/reports.py": "joins messages, and does not write the same report again",
     },
 }
 """Modules that may break a rule, and why: they render messages, or the rule mistakes something for one."""

@@ -15,7 +15,7 @@ from closeknit.dialects import DIALECTS
 from closeknit.dialects.core.kinds import KINDS
 from closeknit.dialects.definitions import FAMILIES as DEFINITIONS
 from closeknit.dialects.wire.kinds import Kind
-from closeknit.scheduler.conditions import STATUSES
+from closeknit.scheduler.status.conditions import STATUSES
 
 
 class Component(Enum):

@@ -18,7 +18,6 @@ from closeknit.hub.outcome import Assignment, Placed
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import PlaceableWorkload, Workload
-from closeknit.scheduler import reports
 from closeknit.scheduler.acting import Acting, Counters, Settled
 from closeknit.scheduler.changes import Change, QuotaChanged
 from closeknit.scheduler.claiming import claimed, preparations, to_give_back
@@ -34,6 +33,7 @@ from closeknit.scheduler.refusals import Refusals
 from closeknit.scheduler.reporter import Observer, Reporter
 from closeknit.scheduler.reservation import keeping
 from closeknit.scheduler.settings import Settings
+from closeknit.scheduler.status import reports
 from closeknit.scheduler.waiting import WaitingQueue
 
 

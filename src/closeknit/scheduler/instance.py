@@ -27,9 +27,9 @@ from closeknit.scheduler.health import Probes
 from closeknit.scheduler.loop import Scheduler
 from closeknit.scheduler.metrics import Metrics, Readings
 from closeknit.scheduler.observing import Observer
-from closeknit.scheduler.reporting import Reporter
 from closeknit.scheduler.settings import Settings
 from closeknit.scheduler.snapshot import snapshot
+from closeknit.scheduler.status.reporting import Reporter
 
 COMPONENT = "closeknit"
 _FAREWELL = 5.0

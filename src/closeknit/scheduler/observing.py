@@ -7,9 +7,10 @@ from typing import Any
 from closeknit.hub.outcome import Placed
 from closeknit.hub.workload import Workload
 from closeknit.live.log import Log
-from closeknit.scheduler import reports, wording
+from closeknit.scheduler import wording
 from closeknit.scheduler.metrics import Metrics
 from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.status import reports
 
 
 class Observer:

@@ -18,8 +18,8 @@ from closeknit.kube.errors import ApiError
 from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import EVENTS, NODES, PODS, Resource
-from closeknit.scheduler.report_queue import Pace
-from closeknit.scheduler.reporting import Reporter
+from closeknit.scheduler.status.reporting import Reporter
+from closeknit.scheduler.status.write_queue import Pace
 from closeknit.testing.clock import HandClock
 from tests.unit.scheduler.verdicts import NAME
 

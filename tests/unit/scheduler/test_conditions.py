@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from closeknit.scheduler import reports
-from closeknit.scheduler.conditions import pod_condition, pod_group_status
-from closeknit.scheduler.reports import Report
+from closeknit.scheduler.status import reports
+from closeknit.scheduler.status.conditions import pod_condition, pod_group_status
+from closeknit.scheduler.status.reports import Report
 from tests.unit.scheduler.verdicts import decided, gang
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"

@@ -15,11 +15,11 @@ from closeknit.kube.errors import ForbiddenError, UnavailableError
 from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi, MergePatch
 from closeknit.kube.resources import PODS, Resource
-from closeknit.scheduler import reports
 from closeknit.scheduler.planning import Verdict
 from closeknit.scheduler.preemption import Displacement
-from closeknit.scheduler.reporting import Reporter
-from closeknit.scheduler.reports import Report, report
+from closeknit.scheduler.status import reports
+from closeknit.scheduler.status.reporting import Reporter
+from closeknit.scheduler.status.reports import Report, report
 from tests.unit.scheduler.reporting_bed import POD_GROUPS, bed
 from tests.unit.scheduler.verdicts import NAME, decided, gang, incomplete, invalid
 

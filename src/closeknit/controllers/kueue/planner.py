@@ -41,7 +41,7 @@ from closeknit.hub.quantities import written
 from closeknit.hub.quota import lacks_quota
 from closeknit.hub.workload import PlaceableWorkload
 from closeknit.scheduler.deciding import Failed, Verdict
-from closeknit.scheduler.reports import report
+from closeknit.scheduler.status.reports import report
 from closeknit.scheduler.waiting import WaitingQueue
 
 _AT_ONCE = 64

@@ -24,14 +24,15 @@ from closeknit.kube.errors import TRANSIENT, ApiError, ConflictError, NotFoundEr
 from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
-from closeknit.scheduler import report_events, reports, wording
+from closeknit.scheduler import wording
 from closeknit.scheduler.deciding import Failed
-from closeknit.scheduler.doubts import Doubts
 from closeknit.scheduler.planning import AnyVerdict, InvalidVerdict, Verdict
 from closeknit.scheduler.preemption import Displacement
-from closeknit.scheduler.report_queue import Pace, Rank, ReportQueue, Subject
-from closeknit.scheduler.report_writing import correct_pod, write_pod, write_unit
-from closeknit.scheduler.reports import Report, State
+from closeknit.scheduler.status import events, reports
+from closeknit.scheduler.status.doubts import Doubts
+from closeknit.scheduler.status.reports import Report, State
+from closeknit.scheduler.status.write_queue import Pace, Rank, ReportQueue, Subject
+from closeknit.scheduler.status.writes import correct_pod, write_pod, write_unit
 
 _LOOK = 0.05
 """How often it is looked whether bindings are still under way, while good news waits."""
@@ -297,13 +298,13 @@ class Reporter:
             owner = "" if subject.workload.key == subject.key else wording.title(subject.workload.object)
             await write_pod(self._api, meta, told, owner, subject.since)
             if owner:
-                report_events.pod_waits(self._recorder, meta, told, owner)
+                events.pod_waits(self._recorder, meta, told, owner)
         elif meta is not None and (resource := self._resource(subject.key)) is not None:
             # One object may ask for several units; then its events tell of them all.
             if subject.workload.object.key == subject.key:
                 await write_unit(self._api, resource, meta, told, now)
             if not told.says_the_same(subject.written):
-                report_events.unit_decided(self._recorder, subject.workload, resource, meta, told)
+                events.unit_decided(self._recorder, subject.workload, resource, meta, told)
         self.written += 1
         subject.written, subject.written_at, subject.backoff = told, self._clock.monotonic(), None
         self._is_stored(subject)

@@ -10,8 +10,8 @@ from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.hub.keys import Key
 from closeknit.kube.port import KubernetesApi, MergePatch, StrategicMergePatch
 from closeknit.kube.resources import PODS, Resource
-from closeknit.scheduler.conditions import STATUSES, pod_condition
-from closeknit.scheduler.reports import Report
+from closeknit.scheduler.status.conditions import STATUSES, pod_condition
+from closeknit.scheduler.status.reports import Report
 
 FIELD_MANAGER = "closeknit-scheduler"
 

@@ -11,7 +11,7 @@ from closeknit.hub.workload import Workload
 from closeknit.kube.events import EventType, Recorder, Reference
 from closeknit.kube.resources import PODS, Resource
 from closeknit.scheduler import wording
-from closeknit.scheduler.reports import Report, State, bounded
+from closeknit.scheduler.status.reports import Report, State, bounded
 
 
 def unit_decided(

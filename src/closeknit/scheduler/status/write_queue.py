@@ -14,7 +14,7 @@ from itertools import count
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
 from closeknit.kube.backoff import Backoff
-from closeknit.scheduler.reports import Report
+from closeknit.scheduler.status.reports import Report
 
 
 class Rank(IntEnum):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from closeknit.apis.kai_keys import NODE_POOL
-from closeknit.scheduler.reports import Json, Report, State, bounded
+from closeknit.scheduler.status.reports import Json, Report, State, bounded
 
 DEFAULT_NODE_POOL = "default"
 """The pool that KAI's condition names for a PodGroup without the label of a node pool."""
