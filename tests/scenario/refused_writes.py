@@ -213,7 +213,6 @@ REFUSED = [
     ),
     pytest.param(
         Refused(
-            # Near the name of one that is there: the remedy names that one only, whatever other cases created.
             deployment(within("rack", "grove-topolgy")),
             (
                 line(

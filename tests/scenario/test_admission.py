@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -26,6 +27,8 @@ from tests.scenario.reviewed_manifests import (
 )
 
 EMBEDDED, REAL = "embedded", "kube-apiserver"
+_OTHER_CASE = re.compile(r'"case-[0-9]+", ')
+"""Cases share a real API server, so a remedy may list the objects of another case among what is allowed."""
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +67,7 @@ async def test_a_write_is_refused_and_everything_is_told(api: KubernetesApi, cas
     listed = [f"{cause.field}: {cause.message}" for cause in status.causes]
     assert len(listed) == len(case.said), listed
     for said, found in zip(sorted(case.said), sorted(listed), strict=True):
-        assert said in found
+        assert said in _OTHER_CASE.sub("", found)
     assert all(each in status.message for each in listed)
 
 
