@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import inf
+from typing import TypeAlias
 
 from closeknit.hub.outcome import DomainFit, Holder
 from closeknit.hub.quota import Account, Charge, Option
 from closeknit.hub.resources import Resources
 
 MOST_HOLDERS = 8
+
+Booking: TypeAlias = Mapping[tuple[str, ...], tuple[int, Resources]]
+"""By account, how many pods a workload is charged for, and what they use."""
 
 
 class Accounts:
@@ -37,6 +41,34 @@ class Accounts:
             _, before = booked.pop(who, (0, Resources()))
             if before:
                 self._totals[name] -= before
+
+    def release(self, who: str, resources: Resources | None, pods: int) -> Booking:
+        """Take back what some pods of a workload use, in every account; what it was charged before.
+
+        Without ``resources`` all that the workload uses. Nothing falls below zero. ``restore`` undoes it.
+        """
+        self._uses.clear()
+        before: dict[tuple[str, ...], tuple[int, Resources]] = {}
+        for name, booked in self._booked.items():
+            if who not in booked:
+                continue
+            before[name] = running, used = booked[who]
+            freed = used
+            if resources is not None:
+                freed = Resources(
+                    {resource: min(used[resource], resources.get(resource, 0)) for resource in used}
+                )
+            booked[who] = (max(running - pods, 0), used - freed)
+            self._totals[name] -= freed
+        return before
+
+    def restore(self, who: str, before: Booking) -> None:
+        """Charge a workload again for what ``release`` took back."""
+        self._uses.clear()
+        for name, booking in before.items():
+            _, used = self._booked[name].get(who, (0, Resources()))
+            self._totals[name] += booking[1] - used
+            self._booked[name][who] = booking
 
     def charge(self, option: Option, left_out: int = 0) -> None:
         """Book a workload under its name, without the spare pods that found no room.

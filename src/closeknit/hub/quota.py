@@ -18,6 +18,9 @@ from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.shortfall import BehindStrictFifo, QuotaExceeded, QuotaScope
 
+NO_LIMIT = 2**62
+"""Stands for a quota or a limit without bound: more than any cluster has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Account:

@@ -78,6 +78,8 @@ class WorkloadBase(_Identified, frozen=True, gc=False, kw_only=True):
     """Whether it may be displaced for others once it runs."""
     preempts: bool = True
     """Whether others may be displaced for it while it waits."""
+    preemption_delay: float = 0.0
+    """Seconds that it waits before others may be evicted for it."""
     queue: str = ""
     """The queue within which it keeps its order, where queues are charged for whole workloads."""
     strict: bool = False
@@ -118,6 +120,7 @@ class WorkloadBase(_Identified, frozen=True, gc=False, kw_only=True):
             grace_period=self.grace_period,
             preemptible=self.preemptible,
             preempts=self.preempts,
+            preemption_delay=self.preemption_delay,
             queue=self.queue,
             strict=self.strict,
             maker=self.maker,

@@ -28,7 +28,7 @@ from closeknit.dialects.store.view import View
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
-from closeknit.hub.quota import Account
+from closeknit.hub.quota import NO_LIMIT, Account
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import kai as sentences
 from closeknit.hub.shortfall import QuotaScope
@@ -40,9 +40,7 @@ _SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?", re.ASCII)
 GPU, CPU, MEMORY = "nvidia.com/gpu", "cpu", "memory"
 _UNITS: Mapping[str, int] = {GPU: 1, CPU: 10**6, MEMORY: 10**6}
 """How many units of the hub one unit of a Queue is: GPUs, thousandths of a core, millions of bytes."""
-_ENDLESS = 2**62
-"""Stands for no limit: more than any cluster has."""
-_CLUSTER = Account(("the cluster",), Resources(dict.fromkeys(_UNITS, _ENDLESS)), scope=QuotaScope.QUEUE)
+_CLUSTER = Account(("the cluster",), Resources(dict.fromkeys(_UNITS, NO_LIMIT)), scope=QuotaScope.QUEUE)
 _DEFAULT_PRIORITY = 100
 
 
@@ -152,5 +150,5 @@ def _shares(spec: QueueSpec) -> dict[str, QueueResource]:
 def _amount(resource: str, written: Number) -> int:
     """An amount in the hub's units; a part of a unit is of no use to anybody."""
     if written == UNLIMITED:
-        return _ENDLESS
-    return min(floor(Fraction(written) * _UNITS[resource]), _ENDLESS)
+        return NO_LIMIT
+    return min(floor(Fraction(written) * _UNITS[resource]), NO_LIMIT)

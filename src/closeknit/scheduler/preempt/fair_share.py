@@ -1,0 +1,159 @@
+"""What each queue deserves of what there is: its quota, and a part of what no queue has as quota.
+
+Computed per resource and for the queues below each parent, as KAI documents it (and as its
+``resource_division`` does, but for the differences that the policy page lists):
+
+1. each queue gets the smaller of its quota and its demand;
+2. what remains goes to the queues of the highest priority by weight, in whole units rounded down, until each
+   has its demand; units that remain from rounding go one by one to the queues with the largest remainder,
+   then by name; what then remains goes to the queues of the next priority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from closeknit.hub.accounts import Accounts
+from closeknit.hub.quota import NO_LIMIT, Account
+from closeknit.hub.resources import Resources
+from closeknit.hub.workload import PlaceableWorkload, Workload
+
+UNITS: Mapping[str, int] = {"cpu": 10**6, "memory": 10**6}
+"""The unit in which a resource is divided: thousandths of a core, millions of bytes, else one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A queue among those beside it, for one resource."""
+
+    name: tuple[str, ...]
+    quota: int
+    demand: int
+    """At most its limit."""
+    weight: float
+    priority: int
+
+
+def divide(amount: int, queues: Sequence[Share], unit: int = 1) -> dict[tuple[str, ...], int]:
+    """The fair shares of queues that share an amount, by name.
+
+    Quotas are granted even if their sum exceeds the amount, as KAI does: a cluster that lost nodes does not
+    change what a queue may take back.
+    """
+    shares = {queue.name: min(queue.quota, queue.demand) for queue in queues}
+    left = max(amount - sum(shares.values()), 0)
+    for priority in sorted({queue.priority for queue in queues}, reverse=True):
+        left = _divide_by_weight(
+            left, [queue for queue in queues if queue.priority == priority], shares, unit
+        )
+    return shares
+
+
+def _divide_by_weight(
+    left: int, queues: Sequence[Share], shares: dict[tuple[str, ...], int], unit: int
+) -> int:
+    """Divide what is left among queues of one priority; what remains when each has its demand."""
+    remainders: dict[tuple[str, ...], Fraction] = {}
+    while left > 0:
+        hungry = [queue for queue in queues if queue.weight > 0 and queue.demand > shares[queue.name]]
+        weights = sum((Fraction(queue.weight) for queue in hungry), Fraction())
+        round_amount, some_satisfied = left, False
+        for queue in hungry:
+            fair = round_amount * Fraction(queue.weight) / weights
+            wanted = queue.demand - shares[queue.name]
+            if wanted <= fair:
+                granted, some_satisfied = wanted, True
+                remainders.pop(queue.name, None)
+            else:
+                granted = int(fair // unit) * unit
+                remainders[queue.name] = fair - granted
+            shares[queue.name] += granted
+            left -= granted
+        if not some_satisfied:
+            break
+    demands = {queue.name: queue.demand for queue in queues}
+    for name in sorted(remainders, key=lambda name: (-remainders[name], name)):
+        granted = min(unit, left, demands[name] - shares[name])
+        shares[name] += granted
+        left -= granted
+    return left
+
+
+class FairShares:
+    """The fair shares of all queues with use or demand, at one moment."""
+
+    def __init__(
+        self,
+        capacity: Resources,
+        accounts: Accounts,
+        running: Iterable[Workload],
+        waiting: Iterable[PlaceableWorkload],
+    ) -> None:
+        """Compute them.
+
+        ``capacity`` is what all schedulable nodes offer, less what pods of other schedulers hold. Usage is
+        what ``accounts`` are charged. ``running`` and ``waiting`` name the queues; those that wait also add
+        their open pods to the demand.
+        """
+        self._accounts = accounts
+        self._children: dict[tuple[str, ...], dict[tuple[str, ...], Account]] = {}
+        self._asked: dict[tuple[str, ...], Resources] = {}
+        self._shares: dict[tuple[tuple[str, ...], str], int] = {}
+        roots: dict[tuple[str, ...], Account] = {}
+        for workload in running:
+            self._note(workload, roots)
+        for workload in waiting:
+            self._note(workload, roots)
+            asked = open_demand(workload)
+            for queue in workload.accounts[0].around if workload.accounts else ():
+                self._asked[queue.name] = self._asked.get(queue.name, Resources()) + asked
+        for root in roots.values():
+            for resource in root.quota:
+                self._divide(root, resource, capacity.get(resource, 0))
+
+    def of(self, queue: Account, resource: str) -> int:
+        """The fair share of a queue; 0 for a queue without use and demand."""
+        return self._shares.get((queue.name, resource), 0)
+
+    def _note(self, workload: Workload, roots: dict[tuple[str, ...], Account]) -> None:
+        if not workload.accounts:
+            return
+        around = workload.accounts[0].around
+        if not around[0].weights:
+            return
+        for queue in around:
+            if queue.within is None:
+                roots[queue.name] = queue
+            else:
+                self._children.setdefault(queue.within.name, {})[queue.name] = queue
+
+    def _divide(self, parent: Account, resource: str, amount: int) -> None:
+        children = self._children.get(parent.name, {})
+        if not children:
+            return
+        shares = [self._share(queue, resource, amount) for queue in children.values()]
+        for name, share in divide(amount, shares, UNITS.get(resource, 1)).items():
+            self._shares[name, resource] = share
+            self._divide(children[name], resource, share)
+
+    def _share(self, queue: Account, resource: str, amount: int) -> Share:
+        quota = queue.quota.get(resource, 0)
+        demand = self._accounts.used(queue, resource) + self._asked.get(queue.name, Resources()).get(
+            resource, 0
+        )
+        if resource in queue.borrowing:
+            demand = min(demand, quota + queue.borrowing[resource])
+        if quota >= NO_LIMIT:
+            quota = amount
+        return Share(queue.name, quota, max(demand, 0), queue.weights.get(resource, 0.0), queue.priority)
+
+
+def open_demand(workload: PlaceableWorkload) -> Resources:
+    """What the pods of a workload ask for that have no node."""
+    total = Resources()
+    for pods in workload.request.root.pod_sets():
+        if pods.open:
+            total += pods.resources * pods.open
+    return total

@@ -1,0 +1,96 @@
+"""Whether a waiting unit fits once some pods are gone: tried on a fork of the engine, never applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from closeknit.hub.accounts import Accounts
+from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.outcome import Placed
+from closeknit.hub.resources import Resources
+from closeknit.hub.workload import PlaceableWorkload
+from closeknit.scheduler.deciding import Verdict, decide
+from closeknit.scheduler.preempt.running import Victim
+
+if TYPE_CHECKING:
+    from closeknit.engine import Engine
+
+
+class Goal(Enum):
+    """How much of a unit must fit for a victim set to help."""
+
+    ALL_PODS = "all pods"
+    LEAST = "least"
+    """The least that is worth placing: its minimum, or one more pod if its minimum runs."""
+
+
+@dataclass
+class Trials:
+    """Trials for one waiting unit, counted; use inside ``prepared``."""
+
+    engine: Engine
+    cluster: Cluster
+    workload: PlaceableWorkload
+    accounts: Accounts
+    """A copy: usage of victims is released from it and restored."""
+    count: int = 0
+
+    @contextmanager
+    def prepared(self, leaving: Sequence[Holding], nominated_for_others: Sequence[Holding]) -> Iterator[None]:
+        """The cluster once the pods that are being deleted are gone, less what is nominated for others."""
+        with self.engine.fork():
+            for holding in leaving:
+                self.engine.release_pods(holding)
+            for holding in nominated_for_others:
+                self.engine.hold(holding)
+            yield
+
+    def verdict(self, victims: Sequence[Victim], goal: Goal) -> Verdict | None:
+        """Where the unit is placed once the victims are gone; None if it does not fit.
+
+        Their usage is released too, so that a queue at its limit can preempt within itself.
+        """
+        self.count += 1
+        with self.engine.fork(), self._usage_released(victims):
+            for victim in victims:
+                if victim.is_broken:
+                    self.engine.release(victim.holder)
+                else:
+                    for pod in victim.pods:
+                        self.engine.release_pods(pod.holding)
+            verdict = decide(self.engine, self.cluster, self.workload, self.accounts, explained=False)
+        return verdict if _reaches(verdict, goal) else None
+
+    @contextmanager
+    def _usage_released(self, victims: Sequence[Victim]) -> Iterator[None]:
+        before = [
+            (
+                victim.holder,
+                self.accounts.release(
+                    victim.holder,
+                    None if victim.is_broken else _resources(victim),
+                    len(victim.pods),
+                ),
+            )
+            for victim in victims
+        ]
+        try:
+            yield
+        finally:
+            for holder, booking in reversed(before):
+                self.accounts.restore(holder, booking)
+
+
+def _resources(victim: Victim) -> Resources:
+    return sum((pod.holding.resources for pod in victim.pods), Resources())
+
+
+def _reaches(verdict: Verdict, goal: Goal) -> bool:
+    outcome = verdict.outcome
+    if not isinstance(outcome, Placed) or not outcome.assignments:
+        return False
+    return goal is Goal.LEAST or outcome.wishes.left_out == 0
