@@ -27,9 +27,10 @@ from closeknit.testing.accounts import seen_by
 from closeknit.testing.auditor import Cluster, audit
 from closeknit.testing.auditor_waiting import Priorities, Waiting
 from closeknit.testing.clock import HandClock, SkewedClock
-from tests.scenario.bound import BY_KIND, POD_GROUPS, TOPOLOGIES
+from tests.kit.quota_recount import differences, recounted
+from tests.scenario.bound import BY_KIND, POD_GROUPS, QUEUES, TOPOLOGIES
 from tests.scenario.storm_faults import Faults
-from tests.unit.scheduler.objects import GPU, node, pod, pod_group, together, topology
+from tests.unit.scheduler.objects import GPU, node, pod, pod_group, queue, together, topology
 
 ZONE, RACK = "zone", "rack"
 ZONES, RACKS, HOSTS, GPUS = 2, 3, 4, 8
@@ -46,14 +47,33 @@ DISPLACING = 90.0
 HIGH = "build-preemptible"
 PRIORITIES = Priorities({HIGH: 75}, usual=0)
 _PODS_OF_RIVAL = "rival"
+_QUEUES: dict[str, tuple[str, dict[str, int]]] = {
+    "left": ("", {"quota": 60, "limit": 120, "overQuotaWeight": 1}),
+    "right": ("", {"quota": 60, "limit": -1, "overQuotaWeight": 2}),
+    "left-a": ("left", {"quota": 40, "limit": 80, "overQuotaWeight": 1}),
+    "left-b": ("left", {"quota": 20, "limit": -1, "overQuotaWeight": 1}),
+    "right-a": ("right", {"quota": 60, "limit": 60, "overQuotaWeight": 1}),
+}
+"""By name, the parent and the share of GPUs, of which the cluster has 192."""
+_LEAVES = ("left-a", "left-b", "right-a")
 
 
 class Storm:
     """One storm over a cluster with definitions and nothing else; on an embedded one the same for the same seed."""
 
-    def __init__(self, seed: int, cluster: KubernetesApi, clock: Clock, *, reserving: bool = False) -> None:
+    def __init__(
+        self,
+        seed: int,
+        cluster: KubernetesApi,
+        clock: Clock,
+        *,
+        reserving: bool = False,
+        queues: bool = False,
+    ) -> None:
         self.reserving = reserving
         """Whether a place is kept for the first that does not fit, so that others may wait beside free nodes."""
+        self.queues = queues
+        """Whether gangs belong to queues with limits; their usage is recounted, and any of them may wait."""
         self.dice = Random(seed)
         self.clock = clock
         self.shown = SkewedClock(clock)
@@ -73,6 +93,8 @@ class Storm:
     async def begin(self) -> None:
         """Nodes, a topology and a scheduler."""
         await self.create(topology(ZONE, RACK), *_nodes())
+        if self.queues:
+            await self.create(*(queue(name, parent, gpu=gpu) for name, (parent, gpu) in _QUEUES.items()))
         self._start()
 
     async def create(self, *objects: dict[str, Any]) -> None:
@@ -123,11 +145,13 @@ class Storm:
         self._waited.clear()
         for _ in range(int(seconds / _STEP)):
             if await self._step() and self.faults.settled:
-                wrong |= dict.fromkeys(self._too_long(await self._seen()))
+                wrong |= dict.fromkeys(await self._recount())
+                if not self.queues:
+                    wrong |= dict.fromkeys(self._too_long(await self._seen()))
         assert self._work is not None
         if self._work.done():
             self._work.result()
-        return [*wrong, *audit(await self._seen())]
+        return [*wrong, *await self._recount(), *audit(await self._seen())]
 
     async def _step(self) -> bool:
         """Let a little time pass; whether those who look after pods have made their round."""
@@ -168,6 +192,8 @@ class Storm:
             (1, self._outage),
             (1, self._lose_watches),
             (1, self._jump),
+            (4 if self.queues else 0, self._move_gang_to_another_queue),
+            (2 if self.queues else 0, self._move_queue),
         )
         (act,) = self.dice.choices([act for _, act in acts], [weight for weight, _ in acts])
         self.happened[act.__name__.strip("_").replace("_", " ")] += 1
@@ -182,6 +208,9 @@ class Storm:
         level = self.dice.choice((None, ZONE, RACK, RACK))
         within = {"topologyConstraint": together(level)} if level else {}
         spec: dict[str, Any] = {"priorityClassName": HIGH} if self.dice.random() < 0.2 else {}
+        if self.queues:
+            spec["queue"] = self.dice.choice(_LEAVES)
+            spec["preemptibility"] = self.dice.choice(("preemptible", "preemptible", "non-preemptible"))
         if self.dice.random() < 0.2:
             least = min(least, 4)
             parts = [{"name": part, "minMember": least, **within} for part in ("left", "right")]
@@ -299,6 +328,15 @@ class Storm:
         """The date that the scheduler reads jumps, forward or back."""
         self.shown.skew = timedelta(seconds=self.dice.uniform(-86400, 86400))
 
+    async def _move_gang_to_another_queue(self) -> None:
+        if (group := await self._some_gang()) is not None:
+            spec = {"queue": self.dice.choice(_LEAVES)}
+            await self.cluster.patch(POD_GROUPS, group, MergePatch({"spec": spec}), namespace="default")
+
+    async def _move_queue(self) -> None:
+        spec = {"parentQueue": self.dice.choice(("", *sorted(_QUEUES.keys() - _LEAVES)))}
+        await self.cluster.patch(QUEUES, self.dice.choice(_LEAVES), MergePatch({"spec": spec}))
+
     def _alone(self) -> bool:
         """Whether the scheduler knows the cluster as it is, and is about to change nothing."""
         return self._instance is not None and self._instance.idle and self.faults.settled
@@ -312,6 +350,19 @@ class Storm:
             *audit(seen),
             *(f"PodGroup {each} waits, and there is room." for each in self._overlooked(seen)),
         ]
+
+    async def _recount(self) -> list[str]:
+        """Queues whose usage is another one than what their pods request, if the scheduler is idle."""
+        if (
+            not self.queues
+            or not self._alone()
+            or self._instance is None
+            or self._instance._scheduler is None
+        ):
+            return []
+        queues, groups, pods = [(await self.cluster.list(each)).items for each in (QUEUES, POD_GROUPS, PODS)]
+        self.happened["recounts"] += 1
+        return differences(self._instance._scheduler.core.accounts, recounted(queues, groups, pods))
 
     def _waiting(self, seen: Cluster) -> Waiting:
         return Waiting(seen, GPU, (ZONE, RACK), PRIORITIES)

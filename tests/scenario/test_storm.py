@@ -35,11 +35,11 @@ _GUSTS = 4
 
 
 @asynccontextmanager
-async def embedded(seed: int, *, reserving: bool = False) -> AsyncIterator[Storm]:
+async def embedded(seed: int, *, reserving: bool = False, queues: bool = False) -> AsyncIterator[Storm]:
     """A storm over an embedded cluster, in virtual time."""
     clock = HandClock()
     cluster = EmbeddedCluster(DEFINITIONS, clock=clock, dice=Random(seed + 1))
-    storm = Storm(seed, cluster, clock, reserving=reserving)
+    storm = Storm(seed, cluster, clock, reserving=reserving, queues=queues)
     try:
         await storm.begin()
         yield storm
@@ -71,6 +71,23 @@ async def test_a_gust_leaves_nothing_wrong(*, reserving: bool) -> None:
         happened = await weathered(storm, 1)
 
     assert happened["arrive"] > 5
+
+
+async def test_queues_use_what_their_pods_request_after_a_gust() -> None:
+    async with embedded(7, queues=True) as storm:
+        happened = await weathered(storm, 1)
+
+    assert happened["recounts"] > 100
+
+
+@pytest.mark.slow
+async def test_queues_use_what_their_pods_request_in_storms() -> None:
+    happened: Counter[str] = Counter()
+    for number in range(max(1, round(MINUTES * 60 / _GUST / _GUSTS))):
+        sys.stdout.write(f"STORM_SEED={SEED + number}\n")
+        async with embedded(SEED + number, queues=True) as storm:
+            happened += await weathered(storm)
+    sys.stdout.write(f"{MINUTES:g} minutes of storms with queues: {dict(happened)}\n")
 
 
 @pytest.mark.slow

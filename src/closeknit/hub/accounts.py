@@ -23,6 +23,7 @@ class Accounts:
         self._booked: dict[tuple[str, ...], dict[str, tuple[int, Resources]]] = {}
         self._totals: dict[tuple[str, ...], Resources] = {}
         self._inside: dict[tuple[str, ...], dict[tuple[str, ...], Account]] = {}
+        self._parents: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._uses: dict[tuple[tuple[str, ...], str], int] = {}
         """What is used of an account's resource in all, as far as that was asked since the last booking."""
 
@@ -32,6 +33,7 @@ class Accounts:
         other._booked = {name: dict(booked) for name, booked in self._booked.items()}
         other._totals = dict(self._totals)
         other._inside = {name: dict(inside) for name, inside in self._inside.items()}
+        other._parents = dict(self._parents)
         return other
 
     def forget(self, who: str) -> None:
@@ -84,9 +86,34 @@ class Accounts:
             total = self._totals.get(account.name, Resources())
             self._totals[account.name] = total - before + charge.resources
             booked[who] = (pods, charge.resources)
-            while account.within is not None:
-                self._inside.setdefault(account.within.name, {})[account.name] = account
-                account = account.within
+            self.link(account)
+
+    def change(self, who: str, account: Account, pods: int, resources: Resources) -> None:
+        """Add to what an account is charged for a workload; negative amounts are given back.
+
+        The workload is no longer a holder of the account once no pods are left. In constant time. What is
+        used of an account counts for those that it lies in as soon as it was linked.
+        """
+        self._uses.clear()
+        booked = self._booked.setdefault(account.name, {})
+        pods_before, before = booked.get(who, (0, Resources()))
+        self._totals[account.name] = self._totals.get(account.name, Resources()) + resources
+        if pods_before + pods:
+            booked[who] = (pods_before + pods, before + resources)
+        else:
+            booked.pop(who, None)
+
+    def link(self, account: Account) -> None:
+        """Count what is used of an account for those that it lies in, and no longer for those it lay in."""
+        self._uses.clear()
+        while account.within is not None:
+            parent = account.within.name
+            before = self._parents.get(account.name)
+            if before is not None and before != parent:
+                del self._inside[before][account.name]
+            self._parents[account.name] = parent
+            self._inside.setdefault(parent, {})[account.name] = account
+            account = account.within
 
     def in_order(self, options: Iterable[Option]) -> list[Option]:
         """The ways in the order of trial: those that would rather not borrow go behind if they must."""

@@ -298,4 +298,6 @@ class Acting:
         elif answer is Answer.REFUSED:
             self._stop_waiting_for(call.pod)
             self._staying.append(unit)
-        # Else it goes, and the server will say so.
+        else:
+            # The server will soon report that it is being deleted, or gone.
+            self._state.evicted(call.pod, uid)

@@ -42,6 +42,7 @@ from closeknit.scheduler.beliefs import Beliefs
 from closeknit.scheduler.changes import Change
 from closeknit.scheduler.holder_names import HolderNames
 from closeknit.scheduler.promised_places import ADMITTED, PromisedPlaces, places_given
+from closeknit.scheduler.quota.usage import Usage
 from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
 from closeknit.scheduler.units import POSTPONED, Units
 
@@ -73,6 +74,10 @@ class ClusterState:
         self._units = Units(self._store, self.view, families, self._names, self._renew_pod)
         self._kept: dict[str, Topology] = {}
         self._tracked = TrackedEngine()
+        self.usage = Usage()
+        """What every queue uses."""
+        self._named: dict[Key, str] = {}
+        """By unit with a queue, the name under which its pods are charged."""
         self._promised = PromisedPlaces(self._tracked)
         self._said: dict[Key, Stored[core_v1.Pod]] = {}
         """Of pods that are assumed to be bound, what the server says of them."""
@@ -194,7 +199,7 @@ class ClusterState:
         if entry.shape is core_v1.Node:
             self._tracked.set_node(key.name, None)
         elif entry.shape is core_v1.Pod:
-            self._tracked.set_pod(key, None)
+            self._set_pod(key, None)
             self._promised.set_pod(key, None)
         elif entry.shape is wire.Workload:
             self._promised.give(key, {})
@@ -239,7 +244,7 @@ class ClusterState:
         if entry.shape is core_v1.Node:
             self._tracked.set_node(key.name, self.view.derive(node_of, key))
         elif entry.shape is core_v1.Pod:
-            self._tracked.set_pod(key, self._holding(entry) if isinstance(entry, Stored) else None)
+            self._set_pod(key, entry if isinstance(entry, Stored) else None)
             self._promised.set_pod(key, entry if isinstance(entry, Stored) else None)
             if isinstance(entry, Stored) and self._may_be_alone(entry):
                 self._alone.setdefault(key, 0)
@@ -315,7 +320,10 @@ class ClusterState:
             else:
                 self._units.look_at(LONE_PODS, key)
         units = self._units.renewed(is_binding, hurried=hurried)
-        return News(self._tracked.changes(), units)
+        for key, unit in units.items():
+            if key in self._named or (unit is not None and unit.accounts):
+                self._charge(key, unit)
+        return News([*self._tracked.changes(), *self.usage.changes()], units)
 
     def renew_nodes(self) -> None:
         """Bring what nodes offer up to date, and what pods hold by their claims."""
@@ -326,8 +334,41 @@ class ClusterState:
             self._tracked.set_node(node.name, self.view.derive(node_of, node))
 
     def _renew_pod(self, key: Key) -> None:
+        self._set_pod(key, self.pod(key))
+
+    def _set_pod(self, key: Key, pod: Stored[core_v1.Pod] | None) -> None:
+        """What a pod holds of its node and of its queue."""
+        holding = self._holding(pod) if pod is not None else None
+        self._tracked.set_pod(key, holding)
+        self.usage.set_pod(key, holding if pod is not None and _uses_quota(pod) else None)
+
+    def evicted(self, key: Key, uid: str) -> None:
+        """The server has accepted the eviction of a pod, and will soon report that it is being deleted."""
         pod = self.pod(key)
-        self._tracked.set_pod(key, self._holding(pod) if pod is not None else None)
+        if pod is not None and pod.content.metadata.uid == uid:
+            self.usage.set_pod(key, None)
+
+    def _charge(self, key: Key, unit: Workload | None) -> None:
+        """Charge the pods of a unit to the accounts that it has now."""
+        before = self._named.pop(key, None)
+        name = self._names.of_unit(unit) if unit is not None and unit.accounts else None
+        if before is not None and before != name:
+            self.usage.set_unit(before, (), ())
+        if unit is not None and name is not None:
+            self._named[key] = name
+            self.usage.set_unit(name, unit.accounts, self._using_quota(unit))
+
+    def _using_quota(self, unit: Workload) -> Iterator[tuple[Key, Holding]]:
+        """Pods that may be of a unit, and what they use."""
+        claims = (Claim(unit.key, unit.dialect), Claim(unit.key))
+        pods = {
+            *(Key("", "Pod", unit.object.namespace, pod.name) for pod in unit.running),
+            *(pod for claim in claims for pod in self._store.found(CLAIM, claim)),
+        }
+        for key in pods:
+            pod, holding = self.pod(key), self._tracked.holding(key)
+            if pod is not None and holding is not None and _uses_quota(pod):
+                yield key, holding
 
     def _topologies(self) -> Iterator[Topology]:
         """The topologies of all families, under names of their own.
@@ -340,6 +381,11 @@ class ClusterState:
                 own = self._names.of_family(name, each.name)
                 self._kept[own] = replace(each, name=own)
         yield from self._kept.values()
+
+
+def _uses_quota(pod: Stored[core_v1.Pod]) -> bool:
+    """Whether a pod that holds capacity counts as usage of its queue: unless it is being deleted."""
+    return not pod.content.metadata.deletion_timestamp
 
 
 def _without_details(pod: Stored[core_v1.Pod]) -> Stored[core_v1.Pod]:

@@ -11,7 +11,6 @@ from functools import partial
 from random import Random
 
 from closeknit.dialects.core.binding_volumes import Preparation
-from closeknit.hub.accounts import Accounts
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Assignment, Placed
@@ -19,16 +18,15 @@ from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.scheduler.acting import Acting, Counters, Settled
-from closeknit.scheduler.changes import Change, QuotaChanged
 from closeknit.scheduler.claiming import claimed, preparations, to_give_back
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Bind, Call
-from closeknit.scheduler.deciding import Failed, InvalidVerdict, charge
+from closeknit.scheduler.deciding import Failed, InvalidVerdict
 from closeknit.scheduler.known_failures import KnownFailures
 from closeknit.scheduler.making_room import MakingRoom, Plan
 from closeknit.scheduler.needs import satisfied
 from closeknit.scheduler.partial_gangs import Patience, running_pods_below_minimum
-from closeknit.scheduler.planning import Verdict, book, decide, least, surplus
+from closeknit.scheduler.planning import Verdict, decide, least, surplus
 from closeknit.scheduler.refusals import Refusals
 from closeknit.scheduler.reporter import Observer, Reporter
 from closeknit.scheduler.reservation import keeping
@@ -52,7 +50,7 @@ class Core:
     ) -> None:
         self.state = ClusterState(settings.families, settings.schedulers)
         self.queue = WaitingQueue(random)
-        self.accounts = Accounts()
+        self.accounts = self.state.usage.accounts
         self.counters = Counters()
         self.acting = Acting(self.state, send, self.counters, observer)
         self._dry_run = settings.dry_run
@@ -75,7 +73,6 @@ class Core:
         """Units to which something has happened since the last look; they are decided after the next."""
         self._since: dict[Key, float] = {}
         """By unit that waits, when it could first be decided."""
-        self._booked: dict[Key, PlaceableWorkload] = {}
 
     def next_time(self, now: float) -> float | None:
         """When something is due though nothing happens."""
@@ -102,13 +99,10 @@ class Core:
         for settled in self.acting.settled():
             again[settled.commit.unit] = None
             self._settle(settled, now)
-        changes: list[Change] = list(news.changes)
         for key in again:
-            workload_now = self.state.units.get(key)
-            changes.extend(self._book(key, workload_now))
-            self._room.saw(key, workload_now, now)
+            self._room.saw(key, self.state.units.get(key), now)
         # Before anybody comes: who asks for the same does not overtake those who are woken.
-        self.queue.wake(changes, self.state.engine)
+        self.queue.wake(news.changes, self.state.engine)
         for key in again:
             self._look_at(key, self.state.units.get(key), now)
             if not self._lacks_room(key):
@@ -131,19 +125,6 @@ class Core:
                 sentences.NOT_BOUND.at((), why=why).of("Pod", pod.name) for pod, why in refused.items()
             )
             self._reporter.waiting(Verdict(workload, Failed(tuple(problems))))
-
-    def _book(self, key: Key, workload: Workload | None) -> Iterator[Change]:
-        """Charge a unit for what it has by now; who has less gives quota back."""
-        before = self._booked.get(key)
-        if isinstance(workload, PlaceableWorkload) and (workload.accounts or workload.options):
-            book(self.accounts, workload)
-            self._booked[key] = workload
-        elif before is not None and (workload is None or isinstance(workload, PlaceableWorkload)):
-            self.accounts.forget(before.request.name)
-            del self._booked[key]
-        if before is not None and (workload is None or len(workload.running) < len(before.running)):
-            charged = [*before.accounts, *(each.account for way in before.options for each in way.charges)]
-            yield QuotaChanged(frozenset(each.name for account in charged for each in account.around))
 
     def _look_at(self, key: Key, workload: Workload | None, now: float) -> None:
         if workload is None:
@@ -247,7 +228,6 @@ class Core:
                 return
             if pods:
                 self.queue.remove(key)
-                charge(self.accounts, verdict)
                 if not self._dry_run:
                     self.acting.commit(verdict, pods, prepare, now + self._volume_deadline)
                 else:

@@ -33,6 +33,7 @@ BASE = WorkloadBase(
     admitted=True,
     options=(Option(REQUEST),),
     accounts=(Account(("Queue a",), Resources()),),
+    grace_period=30.0,
     run_seconds=60.0,
     preemptible=False,
     preempts=False,

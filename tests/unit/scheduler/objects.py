@@ -103,5 +103,19 @@ def pod_group(name: str, **spec: Any) -> dict[str, Any]:
     }
 
 
+def queue(name: str, parent: str = "", **resources: dict[str, int]) -> dict[str, Any]:
+    """A Queue of KAI; of a resource that is not given it may use as much as there is."""
+    endless = {"quota": -1, "limit": -1}
+    return {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {
+            "parentQueue": parent,
+            "resources": {each: resources.get(each, endless) for each in ("gpu", "cpu", "memory")},
+        },
+    }
+
+
 def together(required: str, topology: str = "tree") -> dict[str, str]:
     return {"topology": topology, "requiredTopologyLevel": required}

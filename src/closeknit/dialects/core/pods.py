@@ -42,7 +42,7 @@ class Stage(Enum):
     RUNNING = "running"
     """It has a node, and is not finished."""
     LEAVING = "leaving"
-    """It is being deleted: it still uses its node if it has one, but its workload goes on without it."""
+    """It is being deleted: it still uses its node if it has one, but no quota, and its workload goes on."""
     SUCCEEDED = "succeeded"
     """It has done its work, and uses nothing any more."""
     FAILED = "failed"
