@@ -8,6 +8,7 @@ from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Unplaceable
 from closeknit.hub.sentences import kai as sentences
 from closeknit.scheduler.deciding import AnyVerdict
+from closeknit.scheduler.gangs.states import BelowMinimum, PartiallyBound, Stale
 from closeknit.scheduler.status import reports
 from closeknit.scheduler.status.reports import State
 from tests.unit.scheduler.verdicts import decided, gang, incomplete, invalid
@@ -60,3 +61,86 @@ def test_a_report_says(verdict: AnyVerdict, state: State, message: str) -> None:
     told = reports.report(verdict)
 
     assert (told.state, told.message) == (state, message)
+
+
+NEVER_RAN = PartiallyBound(("p0",), 60.0)
+RAN = Stale(("p0", "p1"), 60.0)
+WAITS = "spec.minMember: 1 of 3 pods exist, 0 of them held back by gates."
+AT = "2026-01-01T00:01:00Z"
+
+
+@pytest.mark.parametrize(
+    ("below", "at", "state", "message"),
+    [
+        pytest.param(
+            RAN,
+            AT,
+            State.STALE,
+            f"It ran and has lost pods of its minimum; 2 pods still run. They are evicted at {AT} unless the "
+            "rest is bound before.",
+            id="a stale gang says when it is evicted",
+        ),
+        pytest.param(
+            Stale(("p0",), None),
+            None,
+            State.STALE,
+            "It ran and has lost pods of its minimum; 1 pod still runs.",
+            id="a stale gang that is never evicted",
+        ),
+        pytest.param(
+            replace(RAN, refused=1),
+            AT,
+            State.STALE,
+            "It ran and has lost pods of its minimum; 2 pods still run. The last attempt to evict was refused for "
+            f"1 pod. They are evicted at {AT} unless the rest is bound before.",
+            id="a stale gang that a disruption budget has kept",
+        ),
+        pytest.param(
+            NEVER_RAN,
+            AT,
+            State.NOT_READY,
+            f"It is bound in part: 1 pod runs, fewer than its minimum. It is evicted at {AT} unless the rest is "
+            "bound before.",
+            id="a gang that is bound in part",
+        ),
+    ],
+)
+def test_the_report_of_a_gang_below_its_minimum_says(
+    below: BelowMinimum, at: str | None, state: State, message: str
+) -> None:
+    told = reports.report(replace(incomplete(AWAITED), below=below), None, at)
+
+    assert (told.state, told.message) == (state, f"{message} {WAITS}")
+
+
+@pytest.mark.parametrize(
+    ("below", "state", "message"),
+    [
+        pytest.param(
+            NEVER_RAN,
+            State.RELEASED,
+            "It was bound in part and could not be completed: only 1 pod has a node.",
+            id="a gang that never ran",
+        ),
+        pytest.param(
+            RAN,
+            State.STALE_EVICTED,
+            "It lost pods of its minimum, and no replacements were bound within its grace period: its 2 running pods "
+            "are evicted.",
+            id="a gang that ran",
+        ),
+    ],
+)
+def test_the_report_of_a_gang_that_is_evicted_says(below: BelowMinimum, state: State, message: str) -> None:
+    told = reports.released(below)
+
+    assert (told.state, told.message) == (state, message)
+
+
+def test_the_same_eviction_is_no_news_when_the_clock_is_corrected() -> None:
+    stale = replace(incomplete(AWAITED), below=RAN)
+    first, corrected = (reports.report(stale, None, at) for at in (AT, "2026-01-01T00:01:07Z"))
+    later = reports.report(replace(stale, below=replace(RAN, evicted_at=70.0)), None, AT)
+
+    assert corrected.says_the_same(first)
+    assert not later.says_the_same(first)

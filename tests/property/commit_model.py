@@ -280,7 +280,7 @@ class Model:
             self.idle,
             believed,
             acting.describe(),
-            self.core.patience.describe(self.now),
+            self.core.gangs.describe(self.now),
         )
 
     def check(self) -> None:

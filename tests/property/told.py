@@ -68,7 +68,7 @@ class Told:
         self.core.look(news.now)
         while self.core.decide(news.now):
             pass
-        self.core.release_overdue(news.now)
+        self.core.evict_overdue(news.now)
 
     def _send(self, call: Call, _: int) -> None:
         self.sent.append(call)

@@ -15,6 +15,7 @@ from closeknit.hub.workload import Workload
 from closeknit.kube.port import DeleteOptions, JsonPatch
 from closeknit.kube.resources import NODES, PODS
 from closeknit.kube.standins import run_standins
+from closeknit.scheduler.gangs.states import BelowMinimum
 from closeknit.scheduler.planning import AnyVerdict, Verdict
 from closeknit.scheduler.preemption import Displacement
 from closeknit.scheduler.reporter import Silence
@@ -52,8 +53,8 @@ class Heard(Silence):
         self.said.append(("waiting", verdict.workload.object.name))
         self.problems[verdict.workload.object.name] = findings(verdict.problems)
 
-    def released(self, workload: Workload, running_pods: int) -> None:
-        assert running_pods
+    def released(self, workload: Workload, below: BelowMinimum) -> None:
+        assert below.running
         self.said.append(("released", workload.object.name))
 
     def gone(self, key: Key) -> None:

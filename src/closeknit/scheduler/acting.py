@@ -6,7 +6,7 @@ One commit a unit at a time: while one is under way, the unit is not decided aga
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -22,6 +22,9 @@ from closeknit.scheduler.deadlines import Deadlines
 from closeknit.scheduler.planning import Verdict
 from closeknit.scheduler.preparations import Disbelieve, Prepare, Undo
 from closeknit.scheduler.reporter import Observer
+
+EVICTION_TRIES = 8
+"""How often an eviction is requested in a row, which takes about 10 s: throttling ends sooner than that."""
 
 
 @dataclass(slots=True)
@@ -64,6 +67,10 @@ class Acting:
         """By pod that is made to go: its uid, its unit, and how often that was tried."""
         self._leaving_of: Counter[Key] = Counter()
         """By unit, how many of its pods are made to go."""
+        self._accepted: dict[Key, None] = {}
+        """Units of which the eviction of a pod was accepted since the last look."""
+        self._refused: Counter[Key] = Counter()
+        """By unit, how many evictions the server did not accept since the last look."""
         self._staying: list[Key] = []
         """Units of which a pod was to go and may not, or which have given claims back."""
         self._settled: list[Settled] = []
@@ -135,6 +142,12 @@ class Acting:
                 self._leaving_of[workload.object.key] += 1
                 self._send(Evict(pod, uid), 0)
                 self._counters.releases += 1
+
+    def evictions(self) -> tuple[Sequence[Key], Mapping[Key, int]]:
+        """Units of which evictions were accepted, and how many were not, since the last call."""
+        accepted, self._accepted = self._accepted, {}
+        refused, self._refused = self._refused, Counter()
+        return tuple(accepted), refused
 
     def give_back(self, unit: Key, claims: Iterable[Preparation]) -> None:
         """Take back what claims of a unit have got, which is not bound where they are."""
@@ -292,12 +305,16 @@ class Acting:
         uid, unit, tries = self._leaving.get(call.pod, ("", None, 0))
         if uid != call.uid or unit is None:
             return
-        if answer in (Answer.LATER, Answer.LOST):
+        not_yet = answer in (Answer.LATER, Answer.LOST)
+        if not_yet and tries + 1 < EVICTION_TRIES:
             self._leaving[call.pod] = (uid, unit, tries + 1)
             self._send(call, tries + 1)
-        elif answer is Answer.REFUSED:
+        elif not_yet or answer is Answer.REFUSED:
+            # A disruption budget may refuse for hours: meanwhile the gang may become complete near this pod.
+            self._refused[unit] += 1
             self._stop_waiting_for(call.pod)
             self._staying.append(unit)
         else:
             # The server will soon report that it is being deleted, or gone.
+            self._accepted[unit] = None
             self._state.evicted(call.pod, uid)

@@ -40,6 +40,7 @@ from closeknit.hub.workload import Workload
 from closeknit.live.entries import entry_of, safely
 from closeknit.scheduler.beliefs import Beliefs
 from closeknit.scheduler.changes import Change
+from closeknit.scheduler.gangs.history import has_run
 from closeknit.scheduler.holder_names import HolderNames
 from closeknit.scheduler.promised_places import ADMITTED, PromisedPlaces, places_given
 from closeknit.scheduler.quota.usage import Usage
@@ -78,6 +79,8 @@ class ClusterState:
         """What every queue uses."""
         self._named: dict[Key, str] = {}
         """By unit with a queue, the name under which its pods are charged."""
+        self.have_run: set[Key] = set()
+        """Gangs that have run, as the conditions of their PodGroups state it."""
         self._promised = PromisedPlaces(self._tracked)
         self._said: dict[Key, Stored[core_v1.Pod]] = {}
         """Of pods that are assumed to be bound, what the server says of them."""
@@ -175,6 +178,8 @@ class ClusterState:
         if obj is None:
             self.remove(key)
         else:
+            if kind.workload and isinstance(obj, dict):
+                (self.have_run.add if has_run(obj) else self.have_run.discard)(key)
             if self.beliefs and not isinstance(obj, msgspec.Struct):
                 self.beliefs.heard(key, str(obj["metadata"].get("resourceVersion", "")))
             self.put(safely(entry_of, kind, api_version, key, obj))
@@ -190,6 +195,7 @@ class ClusterState:
     def remove(self, key: Key) -> None:
         """The server says that an object has gone."""
         entry = self._store.get(key)
+        self.have_run.discard(key)
         if entry is None:
             return
         if self._said.pop(key, None) is not None:

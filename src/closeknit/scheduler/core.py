@@ -17,15 +17,17 @@ from closeknit.hub.outcome import Assignment, Placed
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import PlaceableWorkload, Workload
+from closeknit.scheduler import wording
 from closeknit.scheduler.acting import Acting, Counters, Settled
 from closeknit.scheduler.claiming import claimed, preparations, to_give_back
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Bind, Call
 from closeknit.scheduler.deciding import Failed, InvalidVerdict
+from closeknit.scheduler.gangs.lifecycle import Gangs
+from closeknit.scheduler.gangs.states import BelowMinimum, Stale
 from closeknit.scheduler.known_failures import KnownFailures
 from closeknit.scheduler.making_room import MakingRoom, Plan
 from closeknit.scheduler.needs import satisfied
-from closeknit.scheduler.partial_gangs import Patience, running_pods_below_minimum
 from closeknit.scheduler.planning import Verdict, decide, least, surplus
 from closeknit.scheduler.refusals import Refusals
 from closeknit.scheduler.reporter import Observer, Reporter
@@ -58,7 +60,9 @@ class Core:
         self._explaining = settings.explaining
         self._reporter = reporter
         self._observer = observer
-        self.patience = Patience()
+        self.gangs = Gangs()
+        self._evicting: dict[Key, tuple[Workload, BelowMinimum]] = {}
+        """Gangs below their minimum of which pods are to be evicted, and none was yet."""
         self._refusals = Refusals()
         self.failures = KnownFailures()
         self._room = MakingRoom(
@@ -77,7 +81,7 @@ class Core:
     def next_time(self, now: float) -> float | None:
         """When something is due though nothing happens."""
         waiting, room = self.queue.next_time(now), self._room.next_time()
-        deadlines = (self.patience.deadlines, self._refusals.deadlines, self.acting.deadlines)
+        deadlines = (self.gangs.deadlines, self._refusals.deadlines, self.acting.deadlines)
         times = (waiting, room, *(each.next_time() for each in deadlines))
         return min((each for each in times if each is not None), default=None)
 
@@ -99,6 +103,7 @@ class Core:
         for settled in self.acting.settled():
             again[settled.commit.unit] = None
             self._settle(settled, now)
+        self._take_evictions()
         for key in again:
             self._room.saw(key, self.state.units.get(key), now)
         # Before anybody comes: who asks for the same does not overtake those who are woken.
@@ -118,7 +123,7 @@ class Core:
             self._observer.scheduled(workload, now - self._since.pop(unit, now))
             return
         if settled.commit.first:
-            self.patience.hurry(unit)
+            self.gangs.hurry(unit)
         if refused := settled.commit.refused:
             self._refusals.note(unit, now)
             problems = (
@@ -134,12 +139,13 @@ class Core:
             self._reporter.gone(key)
         if self.acting.busy_with(key):
             return
-        self.patience.look(key, workload, now)
+        state = self.gangs.observe(key, workload, now, ran=key in self.state.have_run)
         if workload is None or self._refusals.holds(key, now):
             return
         if not isinstance(workload, PlaceableWorkload):
             self.queue.remove(key)
-            self._reporter.waiting(InvalidVerdict(workload))
+            below = state if isinstance(state, BelowMinimum) else None
+            self._reporter.waiting(InvalidVerdict(workload, below))
         elif any(self.state.is_open(pod) for pod in _pods_to_place(workload)):
             self._since.setdefault(key, now)
             self.queue.put(workload, by_labels=self.state.engine.keeps_away)
@@ -240,10 +246,12 @@ class Core:
         self.queue.failed(key, outcome, now)
         self._room.failed(verdict)
         if not isinstance(outcome, Placed):
+            if (below := self.gangs.below_minimum(key)) is not None:
+                verdict = replace(verdict, below=below)
             self._reporter.waiting(verdict, self._room.plan_of(key))
             if not self._dry_run:
                 self.acting.give_back(key, to_give_back(self.state, workload))
-        self.patience.cannot_complete(key, now)
+        self.gangs.cannot_complete(key, now)
 
     def _make_room(self, now: float) -> None:
         """Keep a place for the first that does not fit, or make others go for it: first told, then done."""
@@ -282,18 +290,41 @@ class Core:
             return None
         return Bind(key, pod.content.metadata.uid, assignment.node)
 
-    def release_overdue(self, now: float) -> None:
-        """Let go of what has been partial for too long."""
-        for key in self.patience.deadlines.take(now):
-            workload = self.state.units.get(key)
-            if workload is None or self.acting.busy_with(key):
+    def evict_overdue(self, now: float) -> None:
+        """Evict what runs of gangs that have been below their minimum for too long.
+
+        Not while a replacement is on its way: while the gang is being bound, is still to be decided, or
+        capacity is being freed for it.
+        """
+        for key in self.gangs.deadlines.take(now):
+            workload, below = self.state.units.get(key), self.gangs.below_minimum(key)
+            if workload is None or below is None or self.acting.busy_with(key):
+                # It is observed again when that ends.
                 continue
-            pods = running_pods_below_minimum(workload)
+            if self.queue.is_to_be_tried(key) or self._room.plan_of(key) is not None:
+                self.gangs.postpone(key, now)
+                continue
+            self.gangs.attempted(key, now)
             self.queue.remove(key)
-            if not self._dry_run:
-                self.acting.release(workload, [_pod_key(workload, name) for name in pods])
-            self._reporter.released(workload, len(pods))
-            self._observer.let_go(workload, "released", reports.why_released(len(pods)))
+            if self._dry_run:
+                self._report_eviction(workload, below)
+                continue
+            self._evicting[key] = workload, below
+            self.acting.release(workload, [_pod_key(workload, name) for name in below.running])
+
+    def _take_evictions(self) -> None:
+        """Take in which evictions of gangs below their minimum the server accepted, and which it did not."""
+        accepted, refused = self.acting.evictions()
+        for key in accepted:
+            if (evicted := self._evicting.pop(key, None)) is not None:
+                self._report_eviction(*evicted)
+        for key, pods in refused.items():
+            self.gangs.refused(key, pods)
+
+    def _report_eviction(self, workload: Workload, below: BelowMinimum) -> None:
+        self._reporter.released(workload, below)
+        reason = "stale" if isinstance(below, Stale) else "released"
+        self._observer.let_go(workload, reason, wording.evicted(below))
 
 
 def _not_understood(workload: Workload, error: Exception) -> Problem:

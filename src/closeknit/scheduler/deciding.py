@@ -18,6 +18,7 @@ from closeknit.hub.quota import Option, refused
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import PlaceableWorkload, UnplaceableWorkload, Workload
+from closeknit.scheduler.gangs.states import BelowMinimum
 from closeknit.scheduler.known_failures import KnownFailures
 from closeknit.scheduler.metering import cheapest_first, lacking_for, metered
 from closeknit.scheduler.portions import minimum, part_of, within
@@ -55,6 +56,8 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     """The way to run that was taken, if there was a choice; pods left out for lack of quota included."""
     kept_for: tuple[str, ...] = ()
     """The units for which the room is kept that there is for the workload; they go before it in the queue."""
+    below: BelowMinimum | None = None
+    """The state of a gang that is not placed and of which fewer pods run than must."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -85,6 +88,8 @@ class InvalidVerdict(msgspec.Struct, frozen=True, gc=False):
     """One workload that is not decided, because it is invalid or incomplete."""
 
     workload: UnplaceableWorkload
+    below: BelowMinimum | None = None
+    """The state of a gang of which fewer pods run than must."""
 
     @property
     def outcome(self) -> None:

@@ -136,7 +136,6 @@ class Scheduler:
             self._look(hurried=told >= _MANY)
             if self._stop_by is None:
                 await self._decide_unless_behind()
-                self.core.release_overdue(self._clock.monotonic())
 
     async def _awake(self) -> None:
         """Wait for news, or for the next time that something is due."""
@@ -166,13 +165,15 @@ class Scheduler:
     async def _decide_unless_behind(self) -> None:
         """Decide who waits, unless changes of nodes or pods may have been missed: the next look is soon.
 
-        A node may have come back in another rack, and others may have bound pods to it.
+        A node may have come back in another rack, and others may have bound pods to it; or the replacement
+        of a pod that a gang lost may exist.
         """
         if self.following.is_behind(_DECISIVE):
             await self._clock.sleep(self.settings.gather_many)
             self._wake.set()
         else:
             await self._decide_all()
+            self.core.evict_overdue(self._clock.monotonic())
 
     async def _decide_all(self) -> None:
         """Decide who waits, for as long as changes may be gathered; others get a turn in between."""

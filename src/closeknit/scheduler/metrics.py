@@ -71,7 +71,7 @@ class Metrics:
         )
         self._let_go = Counter(
             "closeknit_units_let_go",
-            "Units whose pods were told to go, by reason: released or displaced.",
+            "Units whose pods were told to go, by reason: released, stale or displaced.",
             ("reason",),
             registry=self.registry,
         )
@@ -95,7 +95,7 @@ class Metrics:
         self._scheduling.observe(seconds)
 
     def let_go(self, reason: str) -> None:
-        """A unit was ``released`` or ``displaced``."""
+        """A unit was ``released``, ``stale`` or ``displaced``."""
         self._let_go.labels(reason).inc()
 
     def written(self) -> bytes:

@@ -50,6 +50,6 @@ class Observer:
         self._log.info("scheduled", unit=str(workload.object.key), seconds=round(seconds, 3))
 
     def let_go(self, workload: Workload, reason: str, why: str) -> None:
-        """A unit was ``released`` or ``displaced``."""
+        """A unit was ``released``, ``stale`` or ``displaced``."""
         self._metrics.let_go(reason)
         self._log.warning("let go", unit=str(workload.object.key), reason=reason, why=why)

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
+from closeknit.scheduler.gangs.states import BelowMinimum
 from closeknit.scheduler.planning import AnyVerdict, Verdict
 from closeknit.scheduler.preemption import Displacement
 
@@ -25,8 +26,8 @@ class Reporter(Protocol):
         ``plan`` says who is displaced for it; ``stored`` is called as soon as the server has stored that.
         """
 
-    def released(self, workload: Workload, running_pods: int) -> None:
-        """The running part of a gang was made to go."""
+    def released(self, workload: Workload, below: BelowMinimum) -> None:
+        """The first of the running pods of a gang below its minimum was evicted."""
 
     def displaced(self, workload: Workload, by: Workload) -> None:
         """A unit was made to go for another one."""
@@ -51,7 +52,7 @@ class Observer(Protocol):
         """The pods of a unit are bound, so long after it could first be decided."""
 
     def let_go(self, workload: Workload, reason: str, why: str) -> None:
-        """Pods of a unit were made to go: it was ``released`` or ``displaced``."""
+        """Pods of a unit were made to go: it was ``released``, ``stale`` or ``displaced``."""
 
 
 class Silence:
@@ -70,7 +71,7 @@ class Silence:
         if stored is not None:
             stored()
 
-    def released(self, workload: Workload, running_pods: int) -> None:
+    def released(self, workload: Workload, below: BelowMinimum) -> None:
         """Pass over it."""
 
     def displaced(self, workload: Workload, by: Workload) -> None:

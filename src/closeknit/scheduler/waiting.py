@@ -118,6 +118,11 @@ class WaitingQueue:
         unit = self._units.get(key)
         return unit.workload if unit is not None else None
 
+    def is_to_be_tried(self, key: Key) -> bool:
+        """Whether a unit waits that was not tried since something happened that may help it."""
+        unit = self._units.get(key)
+        return unit is not None and (unit.fresh or unit.taken or unit.alike.awake)
+
     def put(self, workload: PlaceableWorkload, *, by_labels: bool = False) -> None:
         """Let a unit wait, to be tried at once; put again it takes the place of the unit it was.
 

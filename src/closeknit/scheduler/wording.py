@@ -32,6 +32,7 @@ from closeknit.hub.request import Group, Request
 from closeknit.hub.shortfall import BehindStrictFifo, NoDomain, PodTooLarge, QuotaExceeded
 from closeknit.hub.topology import DomainPath, Topology
 from closeknit.hub.workload import ObjectName
+from closeknit.scheduler.gangs.states import BelowMinimum, Stale
 from closeknit.scheduler.planning import Status
 
 
@@ -332,6 +333,33 @@ def _rule_reach(reached: RuleReach) -> str:
     if reached.pods == 1:
         number = "its pod" if kept else "no pod"
     return f"The preferred {what} of {printable(reached.pod_set)} by {key} is kept for {number}."
+
+
+def below_minimum(below: BelowMinimum, evicted_at: str | None) -> str:
+    """What runs of a gang below its minimum, and when that is evicted; None for never."""
+    pods = counted(len(below.running), "pod")
+    verb, them = ("runs", "It is") if len(below.running) == 1 else ("run", "They are")
+    if isinstance(below, Stale):
+        state = f"It ran and has lost pods of its minimum; {pods} still {verb}."
+    else:
+        state = f"It is bound in part: {pods} {verb}, fewer than its minimum."
+    if evicted_at is None:
+        return state
+    refused = ""
+    if below.refused:
+        refused = f" The last attempt to evict was refused for {counted(below.refused, 'pod')}."
+    return f"{state}{refused} {them} evicted at {evicted_at} unless the rest is bound before."
+
+
+def evicted(below: BelowMinimum) -> str:
+    """Why the running pods of a gang below its minimum are evicted."""
+    number = len(below.running)
+    if isinstance(below, Stale):
+        are = "its running pod is" if number == 1 else f"its {number} running pods are"
+        lost = "It lost pods of its minimum, and no replacements were bound within its grace period"
+        return f"{lost}: {are} evicted."
+    have = "pod has" if number == 1 else "pods have"
+    return f"It was bound in part and could not be completed: only {number} {have} a node."
 
 
 def pods_by_node(assignments: Iterable[Assignment]) -> dict[str, list[Assignment]]:

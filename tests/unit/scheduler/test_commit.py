@@ -93,7 +93,7 @@ def test_a_gang_is_not_decided_while_a_part_of_it_is_being_released() -> None:
         core.look(now)
         while core.decide(now):
             pass
-        core.release_overdue(now)
+        core.evict_overdue(now)
         return list(calls)
 
     gang = pod_group("g", minMember=2, topologyConstraint=together("rack"))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from closeknit.scheduler.gangs.states import PartiallyBound
 from closeknit.scheduler.status import reports
 from closeknit.scheduler.status.conditions import pod_condition, pod_group_status
 from closeknit.scheduler.status.reports import Report
@@ -66,7 +67,7 @@ def by_type(conditions: list[dict[str, Any]]) -> dict[str, tuple[str, str, str, 
             id="another reason does not move the time of a condition whose status stays",
         ),
         pytest.param(
-            (PLACED, reports.released(2)),
+            (PLACED, reports.released(PartiallyBound(("p1", "p2"), 60.0))),
             {"Scheduled": ("False", "Released", LATER, "2")},
             {},
             id="a gang that was let go is no longer scheduled",

@@ -186,9 +186,9 @@ async def test_good_news_that_waits_is_put_into_words_when_it_is_told(
 ) -> None:
     worded: list[Verdict] = []
 
-    def counting(verdict: Verdict, plan: Displacement | None = None) -> Report:
+    def counting(verdict: Verdict, plan: Displacement | None = None, evicted_at: str | None = None) -> Report:
         worded.append(verdict)
-        return report(verdict, plan)
+        return report(verdict, plan, evicted_at)
 
     monkeypatch.setattr(reports, "report", counting)
     gone = replace(PLACED.workload, object=replace(NAME, name="gone"))

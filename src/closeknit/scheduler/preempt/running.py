@@ -12,7 +12,7 @@ import msgspec
 
 from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
-from closeknit.hub.request import Group, Member, PodSet
+from closeknit.hub.request import Member, PodSet
 from closeknit.hub.workload import PlaceableWorkload, Workload
 
 

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from random import Random
 from typing import TypeAlias
 
@@ -26,6 +27,7 @@ from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
 from closeknit.scheduler import wording
 from closeknit.scheduler.deciding import Failed
+from closeknit.scheduler.gangs.states import BelowMinimum
 from closeknit.scheduler.planning import AnyVerdict, InvalidVerdict, Verdict
 from closeknit.scheduler.preemption import Displacement
 from closeknit.scheduler.status import events, reports
@@ -116,9 +118,9 @@ class Reporter:
         self._doubts.note(verdict, self._clock.monotonic())
         self._some.set()
 
-    def released(self, workload: Workload, running_pods: int) -> None:
-        """A unit was let go, because it was bound in part and could not be completed."""
-        self._tell(workload, reports.released(running_pods))
+    def released(self, workload: Workload, below: BelowMinimum) -> None:
+        """What ran of a gang below its minimum is evicted, because it could not be completed in time."""
+        self._tell(workload, reports.released(below))
 
     def displaced(self, workload: Workload, by: Workload) -> None:
         """A unit has to make room for another."""
@@ -161,7 +163,8 @@ class Reporter:
         *,
         since: float | None = None,
     ) -> None:
-        told, workload = reports.report(verdict, plan), verdict.workload
+        told = reports.report(verdict, plan, self._date(verdict.below))
+        workload = verdict.workload
         unit = self._tell(workload, told, since)
         if stored is not None:
             unit.subject.awaited = told.plan, stored
@@ -175,6 +178,13 @@ class Reporter:
             subject = unit.pods.setdefault(key, Subject(key, workload))
             if not told.says_the_same(subject.written):
                 self._want(subject, Rank.POD, told)
+
+    def _date(self, below: BelowMinimum | None) -> str | None:
+        """When the running pods of a gang below its minimum are evicted; None for never."""
+        if below is None or below.evicted_at is None:
+            return None
+        seconds = below.evicted_at - self._clock.monotonic()
+        return timestamp(self._clock.now() + timedelta(seconds=seconds))
 
     def _forget_unworded(self, key: Key) -> None:
         """Something else is to be told of a unit, or nothing."""

@@ -19,6 +19,7 @@ from closeknit.hub.shortfall import BehindStrictFifo, NoDomain, PodTooLarge, Quo
 from closeknit.hub.workload import IncompleteWorkload, Workload
 from closeknit.scheduler import outcome_json, wording
 from closeknit.scheduler.deciding import AnyVerdict, Failed, Verdict
+from closeknit.scheduler.gangs.states import BelowMinimum, Stale
 from closeknit.scheduler.preemption import Displacement
 
 Json: TypeAlias = dict[str, Any]
@@ -41,8 +42,12 @@ class State(Enum):
     UNSCHEDULABLE = "Unschedulable"
     NOT_READY = "NotReady"
     """Pods that must run with the others do not exist yet."""
+    STALE = "Stale"
+    """Its minimum ran and has lost pods, which do not exist yet; the rest is evicted after a grace period."""
     RELEASED = "Released"
     """It was bound in part, could not be completed, and its pods were told to go."""
+    STALE_EVICTED = "StaleGangEvicted"
+    """Its minimum ran and lost pods, and the rest was evicted after the grace period."""
     DISPLACED = "Displaced"
     """Its pods were told to go, to make room for a unit of higher priority."""
 
@@ -83,9 +88,14 @@ class Report:
         return other is not None and self.cause == other.cause
 
 
-def report(verdict: AnyVerdict, plan: Displacement | None = None) -> Report:
-    """What is told about a unit that was decided, and about who is displaced for it."""
+def report(verdict: AnyVerdict, plan: Displacement | None = None, evicted_at: str | None = None) -> Report:
+    """What is told about a unit that was decided, and about who is displaced for it.
+
+    ``evicted_at``: the date at which the running pods of a gang below its minimum are evicted.
+    """
     state, reasons = _told(verdict)
+    if verdict.below is not None:
+        state, reasons = _below_minimum(verdict.below, evicted_at, state, reasons)
     if isinstance(verdict, Verdict) and verdict.kept_for:
         names = _listed([wording.printable(each) for each in verdict.kept_for])
         words = f"There is room, but it is kept for {names}, ahead in the queue and without room yet."
@@ -100,22 +110,29 @@ def report(verdict: AnyVerdict, plan: Displacement | None = None) -> Report:
     return replace(told, plan=(victims, placement))
 
 
-def released(running_pods: int) -> Report:
-    """The report of a gang whose ``running_pods`` were evicted because it could not be completed."""
-    why = f"It was bound in part and could not be completed: {why_released(running_pods)}"
-    return _let_go(State.RELEASED, running_pods, why)
+def _below_minimum(
+    below: BelowMinimum, evicted_at: str | None, state: State, reasons: tuple[Reason, ...]
+) -> tuple[State, tuple[Reason, ...]]:
+    """The same state and reasons, with what runs of a gang below its minimum."""
+    stale = isinstance(below, Stale)
+    words = wording.below_minimum(below, evicted_at)
+    # The time itself, and not its date: a clock that is corrected is no news.
+    cause = (len(below.running), below.evicted_at, below.refused)
+    reason = Reason(State.STALE.value if stale else "PartiallyBound", cause, words, words)
+    # A replacement that finds no room is unschedulable, which autoscalers look for.
+    return State.STALE if stale and state is State.NOT_READY else state, (reason, *reasons)
+
+
+def released(below: BelowMinimum) -> Report:
+    """The report of a gang below its minimum, the running pods of which are being evicted."""
+    state = State.STALE_EVICTED if isinstance(below, Stale) else State.RELEASED
+    return _let_go(state, len(below.running), wording.evicted(below))
 
 
 def displaced(preemptor: Workload) -> Report:
     """The report of a unit that was preempted for another."""
     why = f"It makes room for {wording.title(preemptor.object)}: {why_displaced(preemptor)}"
     return _let_go(State.DISPLACED, preemptor.object, why)
-
-
-def why_released(running_pods: int) -> str:
-    """Why the running pods of a gang are evicted, as logged."""
-    noun = "pod has" if running_pods == 1 else "pods have"
-    return f"Only {running_pods} {noun} a node, which is below the minimum."
 
 
 def why_displaced(preemptor: Workload) -> str:

@@ -1,0 +1,1 @@
+"""Gangs over their life: whether their minimum runs, ever ran, and what follows if it does not."""
