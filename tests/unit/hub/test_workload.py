@@ -37,6 +37,7 @@ BASE = WorkloadBase(
     run_seconds=60.0,
     preemptible=False,
     preempts=False,
+    preemption_delay=30.0,
     queue="a",
     strict=True,
     maker=Key("", "Job", "team", "maker"),

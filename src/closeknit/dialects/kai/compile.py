@@ -36,7 +36,7 @@ from closeknit.dialects.kai.members import (
 )
 from closeknit.dialects.kai.node_pools import in_pool, unlabelled_nodes
 from closeknit.dialects.kai.owners import check_joining, condensed_groups, implicit_groups, owner_named
-from closeknit.dialects.kai.queueing import grace_period, queued, run_seconds
+from closeknit.dialects.kai.queueing import grace_period, preemption_delay, queued, run_seconds
 from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.rules import minimum_problems, share_problems
 from closeknit.dialects.kai.running_apart import running_apart
@@ -220,6 +220,7 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
                 created=since,
                 run_seconds=seconds,
                 grace_period=grace_period(made.passed_on.get("stalenessGracePeriod", "")),
+                preemption_delay=preemption_delay(made.passed_on.get("preemptionDelay", "")),
                 maker=stored.key,
             ),
             made.queue,

@@ -17,7 +17,7 @@ from typing import Any
 
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.closeknit_keys import RUN_SECONDS
-from closeknit.apis.kai_keys import GRACE_PERIOD
+from closeknit.apis.kai_keys import GRACE_PERIOD, PREEMPTION_DELAY
 from closeknit.apis.scheduling_run_ai_v2 import Queue, QueueResource, QueueSpec
 from closeknit.apis.wire import Number
 from closeknit.dialects.core.durations import seconds
@@ -63,6 +63,21 @@ def written_grace_period(stored: Stored[Any]) -> str:
     return _written(stored, "stalenessGracePeriod") or stored.content.metadata.annotations.get(
         GRACE_PERIOD, ""
     )
+
+
+def written_preemption_delay(stored: Stored[Any]) -> str:
+    """The preemption delay of a PodGroup: its field, else its annotation; empty if neither is set."""
+    return _written(stored, "preemptionDelay") or stored.content.metadata.annotations.get(
+        PREEMPTION_DELAY, ""
+    )
+
+
+def preemption_delay(duration: str) -> float:
+    """Seconds that a workload waits before others may be evicted for it.
+
+    As in KAI, a text that is not a duration, or is a negative one, counts as none.
+    """
+    return max(seconds(duration) or 0.0, 0.0)
 
 
 def grace_period(duration: str) -> float | None:

@@ -20,10 +20,12 @@ from closeknit.dialects.kai.constraints import Constraints, constraints
 from closeknit.dialects.kai.members import DEFAULT
 from closeknit.dialects.kai.queueing import (
     grace_period,
+    preemption_delay,
     queued,
     run_seconds,
     written_grace_period,
     written_preemptibility,
+    written_preemption_delay,
 )
 from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.rules import field_problems, minimum_problems
@@ -93,6 +95,7 @@ def group_terms(view: View, key: Key) -> GroupTerms:
             created=since,
             run_seconds=seconds,
             grace_period=grace_period(written_grace_period(stored)),
+            preemption_delay=preemption_delay(written_preemption_delay(stored)),
         ),
         group.spec.queue,
         written_preemptibility(stored),
