@@ -4,9 +4,10 @@ Computed per resource and for the queues below each parent, as KAI documents it 
 ``resource_division`` does, but for the differences that the policy page lists):
 
 1. each queue gets the smaller of its quota and its demand;
-2. what remains goes to the queues of the highest priority by weight, in whole units rounded down, until each
-   has its demand; units that remain from rounding go one by one to the queues with the largest remainder,
-   then by name; what then remains goes to the queues of the next priority.
+2. what remains goes to the queues of the highest priority by weight, and what some of them do not need is
+   divided again among the others; in whole units rounded down, and units that remain from rounding go one by
+   one to the queues with the largest remainder, then by name;
+3. what remains when each of them has its demand goes to the queues of the next priority.
 """
 
 from __future__ import annotations
@@ -55,29 +56,35 @@ def _divide_by_weight(
     left: int, queues: Sequence[Share], shares: dict[tuple[str, ...], int], unit: int
 ) -> int:
     """Divide what is left among queues of one priority; what remains when each has its demand."""
-    remainders: dict[tuple[str, ...], Fraction] = {}
-    while left > 0:
-        hungry = [queue for queue in queues if queue.weight > 0 and queue.demand > shares[queue.name]]
-        weights = sum((Fraction(queue.weight) for queue in hungry), Fraction())
-        round_amount, some_satisfied = left, False
-        for queue in hungry:
-            fair = round_amount * Fraction(queue.weight) / weights
-            wanted = queue.demand - shares[queue.name]
-            if wanted <= fair:
-                granted, some_satisfied = wanted, True
-                remainders.pop(queue.name, None)
-            else:
-                granted = int(fair // unit) * unit
-                remainders[queue.name] = fair - granted
-            shares[queue.name] += granted
-            left -= granted
-        if not some_satisfied:
-            break
-    demands = {queue.name: queue.demand for queue in queues}
-    for name in sorted(remainders, key=lambda name: (-remainders[name], name)):
-        granted = min(unit, left, demands[name] - shares[name])
-        shares[name] += granted
-        left -= granted
+    hungry = [queue for queue in queues if queue.weight > 0 and queue.demand > shares[queue.name]]
+    while hungry and left > 0:
+        weights = sum(Fraction(queue.weight) for queue in hungry)
+        parts = {queue.name: left * Fraction(queue.weight) / weights for queue in hungry}
+        sated = [queue for queue in hungry if queue.demand - shares[queue.name] <= parts[queue.name]]
+        if not sated:
+            return _rounded(left, hungry, parts, shares, unit)
+        # What they do not need is divided again among the others.
+        for queue in sated:
+            left -= queue.demand - shares[queue.name]
+            shares[queue.name] = queue.demand
+        hungry = [queue for queue in hungry if queue not in sated]
+    return left
+
+
+def _rounded(
+    left: int,
+    queues: Sequence[Share],
+    parts: Mapping[tuple[str, ...], Fraction],
+    shares: dict[tuple[str, ...], int],
+    unit: int,
+) -> int:
+    """Grant each queue its part in whole units, and what remains by the largest remainder."""
+    granted = {queue.name: int(parts[queue.name] // unit) * unit for queue in queues}
+    left -= sum(granted.values())
+    for queue in sorted(queues, key=lambda queue: (granted[queue.name] - parts[queue.name], queue.name)):
+        more = min(unit, left, queue.demand - shares[queue.name] - granted[queue.name])
+        shares[queue.name] += granted[queue.name] + more
+        left -= more
     return left
 
 

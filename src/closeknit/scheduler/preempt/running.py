@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import TypeAlias
@@ -89,11 +89,6 @@ class RunningUnit:
     """All of its pods that hold a node, without those that are being deleted."""
     being_bound: bool = False
     """Whether a commit of it is under way, so that none of its pods may be evicted."""
-    _keys: frozenset[Key] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Index the pods."""
-        object.__setattr__(self, "_keys", frozenset(pod.key for pod in self.pods))
 
     @cached_property
     def _tree(self) -> _Node | None:
@@ -135,10 +130,6 @@ class RunningUnit:
         """
         tree = self._tree
         return tree is not None and tree.is_formed(gone) and _is_clean(tree, gone)
-
-    def is_broken_by(self, gone: Collection[Key]) -> bool:
-        """Whether evicting these pods evicts the unit whole."""
-        return self._keys <= set(gone)
 
     def shrinkings(self) -> Iterator[tuple[BoundPod, ...]]:
         """The smallest sets of pods that the unit can lose and keep its minimum.
@@ -185,11 +176,6 @@ def _is_clean(node: _Node, gone: Collection[Key]) -> bool:
     return isinstance(node, _Leaf) or all(_is_clean(member, gone) for member in node.members)
 
 
-def single_pod(workload: Workload, pod: BoundPod, holder: str) -> RunningUnit:
-    """A pod that belongs to no group, as a unit: its minimum is the pod itself."""
-    return RunningUnit(workload, holder, (pod,))
-
-
 @dataclass(frozen=True, slots=True)
 class Victim:
     """Pods of one unit that are evicted together: all of them, or surplus."""
@@ -198,23 +184,10 @@ class Victim:
     pods: tuple[BoundPod, ...]
     """By key."""
 
-    @property
-    def is_broken(self) -> bool:
-        """Whether the unit is evicted whole; otherwise it is shrunk and keeps its minimum."""
-        return len(self.pods) == len(self.unit.pods)
+    is_broken: bool
+    """Whether the unit is evicted whole; otherwise it is shrunk and keeps its minimum."""
 
     @property
     def holder(self) -> str:
         """The name of the unit in the engine and the accounts."""
         return self.unit.holder
-
-
-def victims_of(pods_by_unit: Sequence[tuple[RunningUnit, Collection[BoundPod]]]) -> tuple[Victim, ...]:
-    """Victims by holder, the pods of each by key."""
-    return tuple(
-        Victim(unit, tuple(sorted(pods, key=lambda pod: pod.key)))
-        for unit, pods in sorted(pods_by_unit, key=lambda pair: pair[0].holder)
-    )
-
-
-__all__ = ["BoundPod", "RunningUnit", "Victim", "single_pod", "victims_of"]

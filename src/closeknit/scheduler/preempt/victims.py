@@ -33,7 +33,7 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import DomainPath
-from closeknit.hub.workload import PlaceableWorkload
+from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.scheduler.deciding import Verdict
 from closeknit.scheduler.metering import least_cost, metered
 from closeknit.scheduler.needs import satisfied
@@ -255,7 +255,7 @@ class _Search:
     def _append(
         self, evictions: list[_Eviction], unit: RunningUnit, pods: tuple[BoundPod, ...], *, breaks: bool
     ) -> None:
-        costs = self.rules.costs([Victim(unit, pods)])
+        costs = self.rules.costs([Victim(unit, pods, breaks)])
         rest = self.rules.order[len(self.rules.by_level) :]
         evictions.append(_Eviction(unit, pods, breaks, cost_of(costs, rest), None))
 
@@ -265,7 +265,7 @@ class _Search:
             return
         request, engine = self.trials.workload.request, self.trials.engine
         sets = [pods for pods in request.root.pod_sets() if pods.open]
-        charged = {queue.name for account in self.trials.workload.accounts for queue in account.around[:-1]}
+        charged = _queues(self.trials.workload)
         nodes: dict[str, DomainPath | str | None] = {}
         with engine.fork():
             for unit in self.units:
@@ -274,7 +274,7 @@ class _Search:
                 nodes[node] = self._domain(node) if any(engine.fits(pods, node) for pods in sets) else None
         for evictions in (self.whole, self.surplus):
             for eviction in evictions:
-                if not any(account.name in charged for account in eviction.unit.workload.accounts):
+                if not charged & _queues(eviction.unit.workload):
                     found = (nodes[pod.node] for pod in eviction.pods)
                     eviction.domains = frozenset(domain for domain in found if domain is not None)
             evictions[:] = [eviction for eviction in evictions if eviction.domains != frozenset()]
@@ -610,6 +610,11 @@ class _Search:
         return VictimSet(self.kind, self.goal, verdict, victims, waits_for, exact, self.trials.count)
 
 
+def _queues(workload: Workload) -> set[tuple[str, ...]]:
+    """The accounts that a unit is charged to, and those around them; the outermost counts everything."""
+    return {queue.name for account in workload.accounts for queue in account.around[:-1]}
+
+
 def _up_to(evictions: Sequence[_Eviction], priority: int) -> list[_Eviction]:
     return [eviction for eviction in evictions if eviction.unit.workload.priority <= priority]
 
@@ -617,12 +622,15 @@ def _up_to(evictions: Sequence[_Eviction], priority: int) -> list[_Eviction]:
 def _victims(evictions: Collection[_Eviction]) -> tuple[Victim, ...]:
     """The victims that evictions come to, by holder; pods that several of them name count once."""
     units: dict[str, RunningUnit] = {}
+    broken: set[str] = set()
     pods: dict[str, dict[Key, BoundPod]] = {}
     for eviction in evictions:
         units[eviction.unit.holder] = eviction.unit
+        if eviction.breaks:
+            broken.add(eviction.unit.holder)
         pods.setdefault(eviction.unit.holder, {}).update((pod.key, pod) for pod in eviction.pods)
     return tuple(
-        Victim(units[holder], tuple(pods[holder][key] for key in sorted(pods[holder])))
+        Victim(units[holder], tuple(pods[holder][key] for key in sorted(pods[holder])), holder in broken)
         for holder in sorted(units)
     )
 
