@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from random import Random
 
 from hypothesis import event, given, note
@@ -85,7 +85,7 @@ def instance(rng: Random) -> Instance:
     free = {node: gpus for nodes in racks.values() for node, gpus in nodes.items()}
     queues = queues_of(rng)
     units: list[RunningUnit] = []
-    labels = ({}, {}, {"app": "a"}, {"app": "b"}, {"app": "a", "tier": "x"})
+    labels: Sequence[dict[str, str]] = ({}, {}, {"app": "a"}, {"app": "b"}, {"app": "a", "tier": "x"})
     total = 0
     for number in range(rng.randint(1, 6)):
         gpus, size = rng.choice([1, 1, 1, 2]), rng.choice([1, 1, 2, 3, 4])
@@ -202,7 +202,9 @@ class Rules:
 
     def _capped(self, account: Account) -> int:
         limit = account.quota.get(GPU, 0) + account.borrowing.get(GPU, NO_LIMIT)
-        return min(self.demand[account.name], limit)
+        below = [child for child in self.known.values() if child.within == account]
+        demand = sum(map(self._capped, below)) if below else self.demand[account.name]
+        return min(demand, limit)
 
     def _deserved(self, account: Account, amount: int) -> int:
         quota = account.quota.get(GPU, 0)
@@ -266,40 +268,42 @@ class Rules:
         return True
 
     def reclaims(self, gone: Sequence[tuple[BoundPod, RunningUnit]], count: int) -> bool:
-        mine = path(account_of(self.given.asked))
+        mine_path = path(account_of(self.given.asked))
         need = count * self.each
-        if not (mine[0].quota.get(GPU, 0) or mine[0].weights[GPU]):
+        if not all(takes_part(account) for account in mine_path):
             return False
-        if self.used[mine[0].name] + need > self.fair[mine[0].name]:
+        if self.used[mine_path[0].name] + need > self.fair[mine_path[0].name]:
             return False
         left = Counter(self.used)
         involved: set[tuple[str, ...]] = set()
         for unit, pods in self._in_turn(gone):
             theirs = path(account_of(unit))
-            a, b = mine[::-1], theirs[::-1]
+            a, b = mine_path[::-1], theirs[::-1]
             split = next(i for i in range(min(len(a), len(b))) if a[i].name != b[i].name)
             ours, other = a[split], b[split]
             for step in steps(unit, pods):
-                in_quota = not takes_part(ours) or self.used[ours.name] + need <= ours.quota.get(GPU, 0)
+                in_quota = self.used[ours.name] + need <= ours.quota.get(GPU, 0)
                 over_quota = left[other.name] > other.quota.get(GPU, 0)
                 if not (left[other.name] > self.fair[other.name] or (in_quota and over_quota)):
                     return False
                 for account in theirs:
                     left[account.name] -= step
                     involved.add(account.name)
-        for level in mine:
+        for level in mine_path:
             for name in involved:
                 sibling = self.known[name]
-                if name == level.name or sibling.within != level.within or not takes_part(level):
+                if name == level.name or sibling.within != level.within or level is mine_path[0]:
                     continue
-                part, other_part = self._part(level, left[level.name] + need), self._part(sibling, left[name])
-                if self.fair[name] > 0 and part > 1 and part >= other_part:
+                mine = left[level.name] + need
+                if mine > self.fair[level.name] and self._part(level, mine) >= self._part(
+                    sibling, left[name]
+                ):
                     return False
         return True
 
     def _part(self, account: Account, used: int) -> float:
         fair = self.fair[account.name]
-        return used / fair if fair else (float("inf") if used else 0.0)
+        return used / fair if fair else float("inf")
 
     def _in_turn(
         self, gone: Sequence[tuple[BoundPod, RunningUnit]]
@@ -351,14 +355,17 @@ class Rules:
     def best(self) -> tuple[Goal, Kind, list[str], tuple[object, ...]] | None:
         """What is evicted, with its cost; None if nothing helps."""
         pods = self.wanted_set
-        for goal, count in ((Goal.ALL_PODS, pods.count), (Goal.LEAST, pods.least)):
-            if self.fits([], count):
+        goals = ((Goal.ALL_PODS, pods.count), (Goal.LEAST, pods.least))
+        for waits, (goal, count) in product((False, True), goals):
+            if not waits and self.fits([], count):
                 return goal, Kind.FREED, [], ()
             for kind in (Kind.RECLAIM, Kind.PREEMPT):
                 helping = [
                     gone
                     for gone in self.sets(kind)
-                    if self.fits(gone, count) and (kind is Kind.PREEMPT or self.reclaims(gone, count))
+                    if self.waits(gone) is waits
+                    and self.fits(gone, count)
+                    and (kind is Kind.PREEMPT or self.reclaims(gone, count))
                 ]
                 if helping:
                     gone = min(helping, key=self.cost)
@@ -414,7 +421,13 @@ def test_no_other_set_of_pods_is_better(seed: int) -> None:
     goal, kind, names, _ = want
     assert (chosen.goal, chosen.kind) == (goal, kind)
     assert sorted(pod.key.name for pod in chosen.pods) == names
-    assert isinstance(chosen.verdict.outcome, Placed)
+    outcome, pods = chosen.verdict.outcome, rules.wanted_set
+    assert isinstance(outcome, Placed)
+    # The plan's placement is exactly what was asked for.
+    assert len(outcome.assignments) == (pods.count if goal is Goal.ALL_PODS else pods.least)
+    again = scene.choose(given_instance.asked, trials=100_000)
+    assert isinstance(again, VictimSet), "trials leave nothing behind"
+    assert again.victims == chosen.victims
     event(f"{kind.value}: {len(names)} pods")
 
 

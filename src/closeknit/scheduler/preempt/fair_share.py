@@ -100,9 +100,9 @@ class FairShares:
     ) -> None:
         """Compute them.
 
-        ``capacity`` is what all schedulable nodes offer, less what pods of other schedulers hold. Usage is
-        what ``accounts`` are charged. ``running`` and ``waiting`` name the queues; those that wait also add
-        their open pods to the demand.
+        ``capacity`` is what all schedulable nodes have allocatable, whatever is used of it. Usage is what
+        ``accounts`` are charged. ``running`` and ``waiting`` name the queues; those that wait also add their
+        open pods to the demand.
         """
         self._accounts = accounts
         self._children: dict[tuple[str, ...], dict[tuple[str, ...], Account]] = {}
@@ -114,8 +114,9 @@ class FairShares:
         for workload in waiting:
             self._note(workload, roots)
             asked = open_demand(workload)
-            for queue in workload.accounts[0].around if workload.accounts else ():
-                self._asked[queue.name] = self._asked.get(queue.name, Resources()) + asked
+            if workload.accounts:
+                queue = workload.accounts[0].name
+                self._asked[queue] = self._asked.get(queue, Resources()) + asked
         for root in roots.values():
             for resource in root.quota:
                 self._divide(root, resource, capacity.get(resource, 0))
@@ -147,14 +148,21 @@ class FairShares:
 
     def _share(self, queue: Account, resource: str, amount: int) -> Share:
         quota = queue.quota.get(resource, 0)
-        demand = self._accounts.used(queue, resource) + self._asked.get(queue.name, Resources()).get(
-            resource, 0
-        )
-        if resource in queue.borrowing:
-            demand = min(demand, quota + queue.borrowing[resource])
+        demand = self._demand(queue, resource)
         if quota >= NO_LIMIT:
             quota = amount
-        return Share(queue.name, quota, max(demand, 0), queue.weights.get(resource, 0.0), queue.priority)
+        return Share(queue.name, quota, demand, queue.weights.get(resource, 0.0), queue.priority)
+
+    def _demand(self, queue: Account, resource: str) -> int:
+        """What units use and wait for, at most the limit; the sum of the queues below if there are any."""
+        if children := self._children.get(queue.name):
+            demand = sum(self._demand(child, resource) for child in children.values())
+        else:
+            asked = self._asked.get(queue.name, Resources()).get(resource, 0)
+            demand = self._accounts.used(queue, resource) + asked
+        if resource in queue.borrowing:
+            demand = min(demand, queue.quota.get(resource, 0) + queue.borrowing[resource])
+        return max(demand, 0)
 
 
 def open_demand(workload: PlaceableWorkload) -> Resources:

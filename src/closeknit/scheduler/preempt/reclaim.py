@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 
 from closeknit.hub.accounts import Accounts
@@ -16,7 +17,7 @@ from closeknit.scheduler.preempt.fair_share import FairShares
 from closeknit.scheduler.preempt.running import RunningUnit, Victim
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reclaim:
     """What a unit asks for, and what queues use and deserve at the moment."""
 
@@ -27,17 +28,20 @@ class Reclaim:
     accounts: Accounts
     now: float
 
-    @property
+    @cached_property
     def resources(self) -> tuple[str, ...]:
-        """The resources that are compared: those it asks for in which its queue has a quota or a weight.
+        """The resources that are compared: those it asks for that its queue takes part in sharing.
 
-        A queue that divides GPUs and leaves CPU and memory open must be able to take back GPUs.
+        That is where the queue and all queues above it have a quota or a weight. A queue that divides GPUs
+        and leaves CPU and memory open would else have a share of zero in these, and could reclaim nothing.
         """
         if not self.workload.accounts:
             return ()
-        queue = self.workload.accounts[0]
+        path = self.workload.accounts[0].around[:-1]
         return tuple(
-            name for name in queue.weights if self.asked.get(name, 0) > 0 and _takes_part(queue, name)
+            name
+            for name in path[0].weights
+            if self.asked.get(name, 0) > 0 and all(_takes_part(queue, name) for queue in path)
         )
 
     def is_due(self) -> bool:
@@ -68,7 +72,7 @@ class Reclaim:
                     freed[queue.name] = freed.get(queue.name, Resources()) + resources
                     siblings[queue.name] = queue
         return all(
-            self._stays_below(queue, siblings, freed) for queue in self.workload.accounts[0].around[:-1]
+            self._stays_below(queue, siblings, freed) for queue in self.workload.accounts[0].around[1:-1]
         )
 
     def _turn(self, victim: Victim) -> tuple[int, float, str]:
@@ -94,7 +98,7 @@ class Reclaim:
             return self.accounts.used(other, name) - freed.get(other.name, Resources()).get(name, 0)
 
         resources = self.resources
-        if any(used(name) > max(self.shares.of(other, name), 0) for name in resources):
+        if any(used(name) > self.shares.of(other, name) for name in resources):
             return True
         return self._within_quota(own, resources) and any(
             used(name) > other.quota.get(name, 0) for name in resources
@@ -104,11 +108,7 @@ class Reclaim:
         return all(self._with_unit(queue, name) <= self.shares.of(queue, name) for name in resources)
 
     def _within_quota(self, queue: Account, resources: Sequence[str]) -> bool:
-        return all(
-            self._with_unit(queue, name) <= queue.quota.get(name, 0)
-            for name in resources
-            if _takes_part(queue, name)
-        )
+        return all(self._with_unit(queue, name) <= queue.quota.get(name, 0) for name in resources)
 
     def _with_unit(self, queue: Account, name: str) -> int:
         return self.accounts.used(queue, name) + self.asked.get(name, 0)
@@ -124,12 +124,10 @@ class Reclaim:
             if sibling.name == queue.name or not _beside(sibling, queue):
                 continue
             for name in self.resources:
-                if not _takes_part(queue, name) or self.shares.of(sibling, name) <= 0:
-                    continue
                 mine = self._with_unit(queue, name) - freed.get(queue.name, Resources()).get(name, 0)
                 theirs = self.accounts.used(sibling, name) - freed[sibling.name].get(name, 0)
-                part = _part(mine, self.shares.of(queue, name))
-                if part > 1 and part >= _part(theirs, self.shares.of(sibling, name)):
+                share = self.shares.of(queue, name)
+                if mine > share and _part(mine, share) >= _part(theirs, self.shares.of(sibling, name)):
                     return False
         return True
 
@@ -144,7 +142,5 @@ def _beside(queue: Account, other: Account) -> bool:
 
 
 def _part(used: int, share: int) -> float:
-    """The part of its share that a queue uses."""
-    if share > 0:
-        return used / share
-    return inf if used > 0 else 0.0
+    """Usage divided by the fair share; a share of zero makes it infinite."""
+    return used / share if share > 0 else inf

@@ -13,7 +13,7 @@ import msgspec
 from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.request import Member, PodSet
-from closeknit.hub.workload import PlaceableWorkload, Workload
+from closeknit.hub.workload import InvalidWorkload, PlaceableWorkload, Workload
 
 
 class BoundPod(msgspec.Struct, frozen=True, gc=False):
@@ -84,7 +84,10 @@ class RunningUnit:
 
     workload: Workload
     holder: str
-    """The name under which the engine and the accounts know what it holds."""
+    """The name under which accounts know what it uses, unique among units.
+
+    The engine may know several single pods under one name, that of their controller.
+    """
     pods: tuple[BoundPod, ...]
     """All of its pods that hold a node, without those that are being deleted."""
     being_bound: bool = False
@@ -111,16 +114,15 @@ class RunningUnit:
     def runs_since(self) -> float:
         """The moment at which its minimum had started.
 
-        Of the start times of its pods, in order, the one that completed the minimum; the last one if the
-        minimum does not run or is not known.
+        Of the start times of its pods, in order, the one that completed the minimum. Minus infinity if less
+        than its minimum runs: then no minimum run time protects it. If its request is not valid, so that its
+        minimum is not known, the last start time.
         """
-        last = max((pod.started for pod in self.pods), default=inf)
+        started = [pod.started for pod in self.pods]
         if self._tree is None:
-            return last
+            return max(started, default=-inf) if isinstance(self.workload, InvalidWorkload) else -inf
         formed = self._tree.formed_at()
-        if formed == inf:
-            return last
-        return max(formed, min((pod.started for pod in self.pods), default=inf))
+        return max(formed, min(started, default=-inf)) if formed < inf else -inf
 
     def keeps_minimum(self, gone: Collection[Key]) -> bool:
         """Whether the unit is only shrunk when these of its pods go.

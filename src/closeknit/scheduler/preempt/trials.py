@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Placed
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import PlaceableWorkload
 from closeknit.scheduler.deciding import Verdict, decide
+from closeknit.scheduler.portions import part_of, step
 from closeknit.scheduler.preempt.running import Victim
 
 if TYPE_CHECKING:
@@ -57,13 +59,25 @@ class Trials:
         self.count += 1
         with self.engine.fork(), self._usage_released(victims):
             for victim in victims:
-                if victim.is_broken:
-                    self.engine.release(victim.holder)
-                else:
-                    for pod in victim.pods:
-                        self.engine.release_pods(pod.holding)
+                # Pod by pod: single pods of one controller hold their nodes under one name.
+                for pod in victim.pods:
+                    self.engine.release_pods(pod.holding)
             verdict = decide(self.engine, self.cluster, self.workload, self.accounts, explained=False)
-        return verdict if _reaches(verdict, goal) else None
+            return self._part(verdict, goal)
+
+    def _part(self, verdict: Verdict, goal: Goal) -> Verdict | None:
+        """The verdict with exactly the pods that the goal asks for; None if they are not placed."""
+        placed = verdict.outcome
+        if not isinstance(placed, Placed) or not placed.assignments:
+            return None
+        if goal is Goal.ALL_PODS:
+            return verdict if placed.wishes.left_out == 0 else None
+        if verdict.option is not None:
+            # A workload that is charged as a whole gets its pods in one decision.
+            return verdict
+        request = verdict.workload.request
+        least = part_of(self.engine, request, placed, step(request, placed))
+        return replace(verdict, outcome=least) if least.assignments else None
 
     @contextmanager
     def _usage_released(self, victims: Sequence[Victim]) -> Iterator[None]:
@@ -87,10 +101,3 @@ class Trials:
 
 def _resources(victim: Victim) -> Resources:
     return sum((pod.holding.resources for pod in victim.pods), Resources())
-
-
-def _reaches(verdict: Verdict, goal: Goal) -> bool:
-    outcome = verdict.outcome
-    if not isinstance(outcome, Placed) or not outcome.assignments:
-        return False
-    return goal is Goal.LEAST or outcome.wishes.left_out == 0

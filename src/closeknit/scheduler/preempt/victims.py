@@ -1,8 +1,9 @@
 """Choose which running pods to evict so that a waiting unit fits.
 
 A victim set helps if the unit fits once its pods are gone, tried on a fork of the engine. Of all sets that
-help and are allowed, the best by the victim order is chosen. First all pods of the unit are asked for, then
-the least that is worth placing; for each, first what is being freed already, then reclaim, then preemption.
+help and are allowed, the best by the victim order is chosen. First sets that respect disruption budgets, then
+sets that must wait for one; for each, first all pods of the unit are asked for, then the least that is worth
+placing; for each, first what is being freed already, then reclaim, then preemption.
 
 The search is a branch and bound over *evictions*: whole units, and the smallest sets of surplus pods. Sets
 are enumerated in the victim order with a heap, so the first one that helps is the best one. It is cut by
@@ -125,6 +126,7 @@ def choose_victims(
     tried: set[str] = set()
     exact = True
     with attempt.prepared(leaving, nominated_for_others):
+        searches: list[_Search] = []
         for goal in _goals(workload):
             if (verdict := attempt.verdict((), goal)) is not None:
                 return VictimSet(Kind.FREED, goal, verdict, (), (), exact=True, trials=attempt.count)
@@ -138,13 +140,18 @@ def choose_victims(
                     if not reclaim.is_due():
                         continue
                     units = [(unit, whole) for unit, whole in units if reclaim.may_lose(unit)]
-                search = _Search(attempt, goal, kind, rules, reclaim, attempt.count + trials)
+                search = _Search(attempt, goal, kind, rules, reclaim, exhausted=exact)
                 search.add(units)
                 tried |= {unit.holder for unit in search.units}
-                chosen = search.best()
-                if chosen is not None:
+                searches.append(search)
+                if (chosen := search.best(trials, respecting=True)) is not None:
                     return chosen
-                exact = exact and search.exhausted
+                exact = search.exhausted
+        for search in searches:
+            search.exhausted = exact
+            if (chosen := search.best(trials, respecting=False)) is not None:
+                return chosen
+            exact = search.exhausted
     protected = sum(any(rules.budgets.forbid(pod) for pod in unit.pods) for unit, _ in eligible)
     return NoVictims(len(tried), protected, retry_at(workload, running, now), exact, attempt.count)
 
@@ -190,6 +197,11 @@ class _Rules:
         front = next((i for i, name in enumerate(names) if name not in ("budget", "priority")), len(names))
         return tuple(names[:front])
 
+    @property
+    def budgets_first(self) -> bool:
+        """Whether sets that respect budgets precede all others, whatever else is asked."""
+        return self.order[0].name == "budget"
+
     @cached_property
     def sums(self) -> bool:
         """Whether all other criteria are sums, so that sets can be enumerated by exchanging one eviction."""
@@ -220,9 +232,9 @@ class _Search:
     kind: Kind
     rules: _Rules
     reclaim: Reclaim | None
-    limit: int
-    exhausted: bool = True
-    """Whether every set was ruled out, as far as none was found."""
+    exhausted: bool
+    """Whether every set of this search and of those before it was ruled out, as far as none was found."""
+    limit: int = 0
     units: list[RunningUnit] = field(default_factory=list)
     whole: list[_Eviction] = field(default_factory=list)
     surplus: list[_Eviction] = field(default_factory=list)
@@ -269,7 +281,8 @@ class _Search:
         nodes: dict[str, DomainPath | str | None] = {}
         with engine.fork():
             for unit in self.units:
-                engine.release(unit.holder)
+                for pod in unit.pods:
+                    engine.release_pods(pod.holding)
             for node in {pod.node for unit in self.units for pod in unit.pods}:
                 nodes[node] = self._domain(node) if any(engine.fits(pods, node) for pods in sets) else None
         for evictions in (self.whole, self.surplus):
@@ -338,11 +351,27 @@ class _Search:
 
     # ---------------------------------------------------------------------------------------- choosing
 
-    def best(self) -> VictimSet | None:
-        """The best victim set by the order; None if no set helps, or none was found within the limit."""
-        if not self.whole and not self.surplus:
+    def best(self, trials: int, *, respecting: bool) -> VictimSet | None:
+        """The best victim set by the order; None if no set helps, or none was found within the limit.
+
+        Budgets come before all other questions if they are the first criterion. Otherwise sets that must wait
+        for one are asked about at once, and nothing is left to ask afterwards.
+        """
+        whole, surplus, levels = self.whole, self.surplus, self.rules.by_level
+        self.limit = self.trials.count + trials
+        if not self.rules.budgets_first:
+            if not respecting:
+                return None
+            respecting = False
+        elif respecting:
+            whole, surplus, levels = self._fine(whole), self._fine(surplus), levels[1:]
+        else:
+            levels = levels[1:]
+            if not self._any_budget(whole, surplus):
+                return None
+        if not whole and not surplus:
             return None
-        return self._by_level(self.rules.by_level, self.whole, self.surplus, respecting=False)
+        return self._by_level(levels, whole, surplus, respecting=respecting)
 
     def _by_level(
         self,
