@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from closeknit.hub.copying import replace
-from closeknit.hub.outcome import Unplaceable
+from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.sentences import kai as sentences
 from closeknit.scheduler.deciding import AnyVerdict
 from closeknit.scheduler.gangs.states import BelowMinimum, PartiallyBound, Stale
-from closeknit.scheduler.status import reports
+from closeknit.scheduler.preempt.preemptions import Ending, Plan
+from closeknit.scheduler.status import preemption_events, reports
 from closeknit.scheduler.status.reports import State
+from tests.kit.plans import plan, victim
 from tests.unit.scheduler.verdicts import decided, gang, incomplete, invalid
 
 AWAITED = sentences.PODS_AWAITED.at(("spec", "minMember"), minimum=3, existing=1, gated=0)
@@ -144,3 +146,77 @@ def test_the_same_eviction_is_no_news_when_the_clock_is_corrected() -> None:
 
     assert corrected.says_the_same(first)
     assert not later.says_the_same(first)
+
+
+def _placed() -> Placed:
+    outcome = decided(gang(1)).outcome
+    assert isinstance(outcome, Placed)
+    return outcome
+
+
+_PLACED = _placed()
+_GANG = decided(gang(2)).workload
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        pytest.param(
+            plan(_GANG, _PLACED, [victim("old", 2)]),
+            "default/old (2 pods) is to be evicted so that it fits. "
+            "Then it fits: 1 pod on 1 node. workers: in one topology/rack: z1/r1 (required).",
+            id="which pods are to be evicted, and where it fits then",
+        ),
+        pytest.param(
+            plan(_GANG, _PLACED, [victim("a", 1), victim("b", 1)], ("team/guard",)),
+            "default/a (1 pod) and default/b (1 pod) are to be evicted so that it fits, "
+            "once team/guard allows it. "
+            "Then it fits: 1 pod on 1 node. workers: in one topology/rack: z1/r1 (required).",
+            id="which budget they wait for",
+        ),
+        pytest.param(
+            plan(_GANG, _PLACED),
+            "It waits for pods that are being deleted. "
+            "Then it fits: 1 pod on 1 node. workers: in one topology/rack: z1/r1 (required).",
+            id="that it waits for pods that are being deleted",
+        ),
+    ],
+)
+def test_a_report_with_a_plan_says_first(chosen: Plan, message: str) -> None:
+    assert reports.report(chosen.failed, chosen).message.startswith(message)
+
+
+def test_an_event_names_the_pods_that_are_evicted() -> None:
+    chosen = plan(_GANG, _PLACED, [victim(name, 1) for name in "abcdefg"])
+
+    assert preemption_events.preempting_text(chosen) == (
+        "Evicting pods of default/a (1 pod), default/b (1 pod), default/c (1 pod), default/d (1 pod), "
+        "default/e (1 pod), 2 more so that it fits."
+    )
+
+
+@pytest.mark.parametrize(
+    ("ending", "why"),
+    [
+        (Ending.NOT_REPORTED, "the plan could not be written to its status in time"),
+        (Ending.BUDGET_EXHAUSTED, "a PodDisruptionBudget did not allow all evictions in time (team/guard)"),
+        (Ending.EVICTION_REFUSED, "the API server refused an eviction"),
+        (Ending.NOT_EVICTED, "not all pods could be evicted in time"),
+        (Ending.NOT_BOUND, "it could not be bound in time"),
+        (Ending.NO_LONGER_FITS, "the capacity that was freed for it is gone"),
+    ],
+)
+def test_an_event_says_why_a_plan_was_given_up(ending: Ending, why: str) -> None:
+    chosen = plan(_GANG, _PLACED, [victim("a", 1)], ("team/guard",))
+
+    assert preemption_events.gave_up_text(chosen, ending) == (
+        f"Preemption was given up: {why}. It is tried again later."
+    )
+
+
+def test_every_failure_has_a_text() -> None:
+    chosen = plan(_GANG, _PLACED)
+
+    for ending in Ending:
+        if ending.is_failure:
+            assert preemption_events.gave_up_text(chosen, ending)

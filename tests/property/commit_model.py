@@ -16,7 +16,7 @@ from typing import Any, Self
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.scheduler.answers import Answer
-from closeknit.scheduler.commit import Answered, Bind, Call, Evict, Look
+from closeknit.scheduler.commit import Answered, Bind, Call, Evict, Look, Nominate
 from closeknit.scheduler.core import Core
 from closeknit.scheduler.preparations import Prepare, Undo
 from closeknit.testing.auditor import Cluster, audit
@@ -253,6 +253,8 @@ class Model:
                 self.bindings.append((call.uid, name))
             case Evict():
                 del self.pods[call.pod.name]
+            case Nominate():
+                return Answered(call, Answer.DONE)
         self._changed("Pod", call.pod.name)
         return Answered(call, Answer.DONE)
 

@@ -27,8 +27,9 @@ from closeknit.hub.shortfall import (
     ShortfallReason,
 )
 from closeknit.scheduler.deciding import AnyVerdict, Verdict
-from closeknit.scheduler.preemption import Displacement, Running
+from closeknit.scheduler.preempt.preemptions import Plan
 from closeknit.scheduler.status import reports
+from tests.kit.plans import plan, victim
 from tests.property.effort import effort
 from tests.unit.scheduler.verdicts import gang, incomplete, invalid
 
@@ -95,14 +96,12 @@ verdicts: st.SearchStrategy[AnyVerdict] = st.one_of(
     problems.map(lambda listed: incomplete(*listed)),
 )
 plans = st.builds(
-    lambda outcome, victims: Displacement(
-        Verdict(GANG, outcome),
-        tuple(Running(GANG, name, pods, 0.0, frozenset()) for name, pods in victims),
-        True,
-        1,
+    lambda outcome, victims, budgets: plan(
+        GANG, outcome, [victim(name, pods, name) for name, pods in victims], tuple(budgets)
     ),
     placements,
-    st.lists(st.tuples(st.sampled_from("abcdefg"), few), min_size=1, max_size=7),
+    st.lists(st.tuples(st.sampled_from("abcdefg"), st.integers(1, 3)), max_size=7),
+    st.lists(st.sampled_from(("a/b", "a/c")), unique=True),
 )
 
 
@@ -119,15 +118,15 @@ def test_a_report_is_news_exactly_when_its_text_differs(data: st.DataObject) -> 
         second = replace(
             first, outcome=replace(first.outcome, shortfalls=(changed, *first.outcome.shortfalls[1:]))
         )
-    plan = data.draw(st.one_of(st.none(), plans)) if isinstance(first, Verdict) else None
-    old, new = reports.report(first, plan), reports.report(second, plan)
+    chosen = data.draw(st.one_of(st.none(), plans)) if isinstance(first, Verdict) else None
+    old, new = reports.report(first, chosen), reports.report(second, chosen)
 
     assert new.says_the_same(old) == ((new.state, new.brief) == (old.state, old.brief))
 
 
 @effort(200)
 @given(plans, plans)
-def test_a_plan_is_news_exactly_when_its_text_differs(first: Displacement, second: Displacement) -> None:
+def test_a_plan_is_news_exactly_when_its_text_differs(first: Plan, second: Plan) -> None:
     blocked = Verdict(GANG, Unplaceable("w"))
     old, new = reports.report(blocked, first), reports.report(blocked, second)
 

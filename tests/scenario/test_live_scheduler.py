@@ -17,7 +17,7 @@ from closeknit.kube.resources import NODES, PODS
 from closeknit.kube.standins import run_standins
 from closeknit.scheduler.gangs.states import BelowMinimum
 from closeknit.scheduler.planning import AnyVerdict, Verdict
-from closeknit.scheduler.preemption import Displacement
+from closeknit.scheduler.preempt.preemptions import Plan
 from closeknit.scheduler.reporter import Silence
 from closeknit.scheduler.settings import Settings
 from tests.kit.problems import Finding, finding, findings
@@ -47,7 +47,7 @@ class Heard(Silence):
         self.said.append(("placed", verdict.workload.object.name))
 
     def waiting(
-        self, verdict: AnyVerdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
+        self, verdict: AnyVerdict, plan: Plan | None = None, stored: Callable[[], None] | None = None
     ) -> None:
         super().waiting(verdict, plan, stored)
         self.said.append(("waiting", verdict.workload.object.name))

@@ -328,7 +328,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
         ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers hostname hostnameOverride
         imagePullSecrets os readinessGates restartPolicy runtimeClassName
         securityContext serviceAccount serviceAccountName setHostnameAsFQDN
-        shareProcessNamespace subdomain terminationGracePeriodSeconds workloadRef
+        shareProcessNamespace subdomain workloadRef
     """)
 
     containers: tuple[Container, ...]
@@ -348,6 +348,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     priority: Int32 | None = None
     priority_class_name: str = ""
     preemption_policy: str = ""
+    termination_grace_period_seconds: int | None = None
 
 
 class PodCondition(OpenWire, frozen=True, kw_only=True):
@@ -383,12 +384,16 @@ class PodStatus(OpenWire, frozen=True, kw_only=True):
     """How a pod is doing."""
 
     unused: ClassVar = words("""
-        ephemeralContainerStatuses hostIP hostIPs initContainerStatuses message nominatedNodeName
-        observedGeneration podIP podIPs qosClass resize startTime
+        ephemeralContainerStatuses hostIP hostIPs initContainerStatuses message observedGeneration podIP
+        podIPs qosClass resize
     """)
 
     phase: str = ""
     reason: str = ""
+    nominated_node_name: str = ""
+    """The node on which capacity is kept for the pod while its victims leave."""
+    start_time: str = ""
+    """When its kubelet accepted it; empty before."""
     conditions: tuple[PodCondition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()

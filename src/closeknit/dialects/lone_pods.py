@@ -51,10 +51,7 @@ def compile_lone_pod(pod: Stored[Pod], view: View) -> Compiled:
         found.extend(astray)
     elif claim.key != pod.key and _is_grouped(view, pod, claim.key):
         return Compiled()
-    priority = pod.content.spec.priority
-    if priority is None:
-        name = pod.content.spec.priority_class_name
-        priority = priority_of(view, name, ("spec", "priorityClassName"), found)
+    priority = _priority(pod, view, found)
     since = created(pod, found)
     problems, notes = parted(found)
     preempts = pod.content.spec.preemption_policy != "Never"
@@ -82,6 +79,33 @@ def compile_lone_pod(pod: Stored[Pod], view: View) -> Compiled:
         preempts=preempts,
     )
     return Compiled((workload,))
+
+
+def running_alone(view: View, key: Key) -> PlaceableWorkload | None:
+    """A pod that has a node and belongs to no group, as the workload that it was; None for any other pod."""
+    pod, read = view.get(key), view.derive(pod_of, key)
+    if pod is None or read is None or read.stage is not Stage.RUNNING or not read.node or read.problems:
+        return None
+    claim = claim_of(view, key)
+    if claim.family or (claim.key != key and _is_grouped(view, pod, claim.key)):
+        return None
+    found: list[Problem] = []
+    holder = lone_holder(pod.object.kind, pod.namespace, pod.name)
+    alone = read.shape.pod_set(pod_set_name(pod.name, 1), bound=(read.node,))
+    return PlaceableWorkload(
+        pod.object,
+        FAMILY,
+        Request(holder, Group(holder, (alone,))),
+        priority=_priority(pod, view, found),
+        created=created(pod, found),
+    )
+
+
+def _priority(pod: Stored[Pod], view: View, found: list[Problem]) -> int:
+    priority = pod.content.spec.priority
+    if priority is not None:
+        return priority
+    return priority_of(view, pod.content.spec.priority_class_name, ("spec", "priorityClassName"), found)
 
 
 def _is_grouped(view: View, pod: Stored[Pod], controller: Key) -> bool:

@@ -136,6 +136,8 @@ def _owned(family: str, group: str, names: str) -> Iterator[Grant]:
 GRANTS: Final[Mapping[Component, tuple[Grant, ...]]] = {
     Component.SCHEDULER: (
         *_of_kinds(_ALL_KINDS, READ),
+        # How many pods may be evicted is counted before the first one is.
+        Grant("policy", ("poddisruptionbudgets",), READ),
         # Why something waits is written on it.
         *_of_kinds(_WORKLOADS, ("patch",)),
         *(Grant(group, (f"{_PLURALS[group, kind]}/status",), ("patch",)) for group, kind in STATUSES),

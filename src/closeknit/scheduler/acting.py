@@ -17,7 +17,7 @@ from closeknit.hub.workload import Workload
 from closeknit.scheduler.answers import Answer
 from closeknit.scheduler.claiming import volume_ready
 from closeknit.scheduler.cluster_state import ClusterState
-from closeknit.scheduler.commit import Action, Answered, Believe, Bind, Call, Commit, Evict, Look
+from closeknit.scheduler.commit import Action, Answered, Believe, Bind, Call, Commit, Evict, Look, Nominate
 from closeknit.scheduler.deadlines import Deadlines
 from closeknit.scheduler.planning import Verdict
 from closeknit.scheduler.preparations import Disbelieve, Prepare, Undo
@@ -36,6 +36,8 @@ class Counters:
     conflicts: int = 0
     retries: int = 0
     releases: int = 0
+    evictions: int = 0
+    """Pods that were evicted for other units."""
     looks: int = 0
 
 
@@ -149,6 +151,15 @@ class Acting:
         refused, self._refused = self._refused, Counter()
         return tuple(accepted), refused
 
+    def is_releasing(self, call: Evict) -> bool:
+        """Whether an eviction is that of a gang that is released, and not part of a preemption."""
+        return self._leaving.get(call.pod, ("",))[0] == call.uid
+
+    def evicted(self, pod: Key, uid: str) -> None:
+        """The server accepted the eviction of a pod, and will soon report that it is being deleted."""
+        self._counters.evictions += 1
+        self._state.evicted(pod, uid)
+
     def give_back(self, unit: Key, claims: Iterable[Preparation]) -> None:
         """Take back what claims of a unit have got, which is not bound where they are."""
         for what in claims:
@@ -190,7 +201,7 @@ class Acting:
             self._preparation_answered(call, answered)
             return
         under_way = self._commit_of(call.pod)
-        if under_way is None:
+        if under_way is None or isinstance(call, Nominate):
             return
         commit = under_way.commit
         if isinstance(call, Look):

@@ -26,12 +26,13 @@ from closeknit.kube.errors import (
     TooManyRequestsError,
     UnavailableError,
 )
-from closeknit.kube.port import DeleteOptions, KubernetesApi
+from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch
 from closeknit.kube.resources import PODS, Resource
 from closeknit.scheduler.answers import Answer
-from closeknit.scheduler.commit import Answered, Bind, Call, Evict, Look
+from closeknit.scheduler.commit import Answered, Bind, Call, Evict, Look, Nominate
 from closeknit.scheduler.preparations import Prepare
 from closeknit.scheduler.preparing import prepare, undo
+from closeknit.scheduler.status.writes import FIELD_MANAGER
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 10.0
 _TICK = 0.25
@@ -173,6 +174,18 @@ class Binder:
                 case Evict(pod=pod):
                     options = DeleteOptions(uid=call.uid)
                     await self._api.evict(pod.name, namespace=pod.namespace, options=options)
+                case Nominate(pod=pod):
+                    change = MergePatch(
+                        {"metadata": {"uid": call.uid}, "status": {"nominatedNodeName": call.node or None}}
+                    )
+                    await self._api.patch(
+                        PODS,
+                        pod.name,
+                        change,
+                        namespace=pod.namespace,
+                        subresource="status",
+                        field_manager=FIELD_MANAGER,
+                    )
                 case _:
                     write = prepare if isinstance(call, Prepare) else undo
                     answer, why, version = await write(self._api, self._resources, call.what)

@@ -10,20 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import msgspec
 
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.apis.policy_v1 import PodDisruptionBudget
 from closeknit.dialects.compiling import topologies_of
 from closeknit.dialects.core.allocated import as_resources
 from closeknit.dialects.core.node_amounts import node_of
 from closeknit.dialects.core.pods import Stage, read_pod
+from closeknit.dialects.core.priority import seconds_since_epoch
 from closeknit.dialects.family import Family
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kubernetes import KUBERNETES
-from closeknit.dialects.lone_pods import LONE_PODS, SCHEDULERS
+from closeknit.dialects.lone_pods import LONE_PODS, SCHEDULERS, running_alone
 from closeknit.dialects.ownership import CLAIM, Claim, held, indexes_of, pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Entry, Store
@@ -35,6 +38,7 @@ from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import Problem
+from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 from closeknit.live.entries import entry_of, safely
@@ -42,13 +46,18 @@ from closeknit.scheduler.beliefs import Beliefs
 from closeknit.scheduler.changes import Change
 from closeknit.scheduler.gangs.history import has_run
 from closeknit.scheduler.holder_names import HolderNames
+from closeknit.scheduler.preempt.budgets import Budgets
+from closeknit.scheduler.preempt.disruption_budgets import DISRUPTION_BUDGETS, budget_of
+from closeknit.scheduler.preempt.running import BoundPod, RunningUnit
 from closeknit.scheduler.promised_places import ADMITTED, PromisedPlaces, places_given
 from closeknit.scheduler.quota.usage import Usage
 from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
 from closeknit.scheduler.units import POSTPONED, Units
 
-FAMILIES: tuple[Family, ...] = (KAI, KUBERNETES, LONE_PODS, ADMITTED)
-"""The families whose workloads are scheduled, and those that keep places for pods to come."""
+FAMILIES: tuple[Family, ...] = (KAI, KUBERNETES, LONE_PODS, ADMITTED, DISRUPTION_BUDGETS)
+"""The families whose workloads are scheduled, and those that keep places for pods to come or protect pods."""
+DEFAULT_GRACE_PERIOD = 30.0
+"""The termination grace period of a pod that does not state one, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +74,17 @@ class ClusterState:
     """A view of all objects, the units to schedule, and an engine that agrees with both."""
 
     def __init__(
-        self, families: Sequence[Family] = FAMILIES, schedulers: frozenset[str] = SCHEDULERS
+        self,
+        families: Sequence[Family] = FAMILIES,
+        schedulers: frozenset[str] = SCHEDULERS,
+        *,
+        clock_zero: float = 0.0,
     ) -> None:
+        """``clock_zero`` is the moment, in seconds since 1970, at which the scheduler's clock was zero."""
+        self._clock_zero = clock_zero
+        self._budgets: Budgets | None = None
+        self.budgets_version = 0
+        """Changes whenever a PodDisruptionBudget does."""
         indexes = indexes_of(families)
         self._store = Store(indexes)
         self.view = View(self._store, families, schedulers=schedulers)
@@ -85,6 +103,20 @@ class ClusterState:
         self._said: dict[Key, Stored[core_v1.Pod]] = {}
         """Of pods that are assumed to be bound, what the server says of them."""
         self._told: list[Key] = []
+        self._start_times: dict[Key, str] = {}
+        """By pod, when its kubelet started it, as the kubelet wrote it."""
+        self._bound_at: dict[Key, float] = {}
+        """By pod that holds something of a node, when that was first seen."""
+        self._newly_bound: list[Key] = []
+        """Pods that hold something of a node since the last call of ``news``."""
+        self._nominated: dict[Key, str] = {}
+        """By pod without a node, the node that ``status.nominatedNodeName`` names."""
+        self._foreign: dict[Key, None] = {}
+        """Pods of other schedulers that hold something of a node."""
+        self._leaving: dict[Key, None] = {}
+        """Pods that are being deleted and still hold something of a node."""
+        self._running_alone: dict[Key, None] = {}
+        """Pods of ours that hold something of a node and belong to no group."""
         self._alone: dict[Key, int] = {}
         """Pods that waited without a group when they were put, and in how many looks they were passed over.
 
@@ -163,6 +195,108 @@ class ClusterState:
         """What these pods hold."""
         return [held for pod in pods if (held := self._tracked.holding(pod)) is not None]
 
+    @property
+    def nominated(self) -> Mapping[Key, str]:
+        """By pod without a node, the node that ``status.nominatedNodeName`` names."""
+        return self._nominated
+
+    def node_of(self, key: Key) -> str | None:
+        """The node of a pod, empty while it waits; None if there is no such pod, or it is being deleted."""
+        pod = self.pod(key)
+        if pod is None or pod.content.metadata.deletion_timestamp:
+            return None
+        return pod.content.spec.node_name
+
+    def uid_of(self, key: Key) -> str:
+        """The uid of a pod; empty if there is none."""
+        pod = self.pod(key)
+        return pod.content.metadata.uid if pod is not None else ""
+
+    def bound_pod(self, key: Key, group: str, now: float) -> BoundPod | None:
+        """A pod that holds its node and is not being deleted, with what preemption asks about it."""
+        pod, holding = self.pod(key), self._tracked.holding(key)
+        if pod is None or holding is None or key in self._leaving or not self.has_node(holding.node):
+            return None
+        return self._bound_pod(pod, holding, group, now)
+
+    def leaving_pods(self, now: float) -> Iterator[BoundPod]:
+        """Pods that are being deleted and still hold their node."""
+        for key in self._leaving:
+            pod, holding = self.pod(key), self._tracked.holding(key)
+            if pod is not None and holding is not None and self.has_node(holding.node):
+                yield self._bound_pod(pod, holding, "", now)
+
+    def _bound_pod(self, pod: Stored[core_v1.Pod], holding: Holding, group: str, now: float) -> BoundPod:
+        metadata = pod.content.metadata
+        labels = tuple(sorted(metadata.labels.items()))
+        return BoundPod(pod.key, metadata.uid, holding, self.started(pod.key, now), group, labels)
+
+    def started(self, key: Key, now: float) -> float:
+        """When a pod started, on the scheduler's clock: as its kubelet wrote it, else when it was bound."""
+        if (written := self._start_times.get(key)) and (moment := seconds_since_epoch(written)) is not None:
+            return moment - self._clock_zero
+        return min(self._bound_at.get(key, now), now)
+
+    def runs(self, pod: BoundPod) -> bool:
+        """Whether a pod is there, holds its node and is not being deleted."""
+        return self.holding_of(pod) is not None and pod.key not in self._leaving
+
+    def holding_of(self, pod: BoundPod) -> Holding | None:
+        """What a pod holds of its node; None if it is gone or terminal, or another pod has its name."""
+        stored, holding = self.pod(pod.key), self._tracked.holding(pod.key)
+        if stored is None or holding is None or stored.content.metadata.uid != pod.uid:
+            return None
+        return holding if self.has_node(holding.node) else None
+
+    def grace_period(self, pod: BoundPod) -> float:
+        """The termination grace period of a pod in seconds."""
+        stored = self.pod(pod.key)
+        seconds = stored.content.spec.termination_grace_period_seconds if stored is not None else 0
+        return DEFAULT_GRACE_PERIOD if seconds is None else float(seconds)
+
+    def lone_units(self, now: float, below: int) -> Iterator[RunningUnit]:
+        """Single pods of ours that run, of a lower priority than this, as units of their own.
+
+        The index costs a pod that is bound no more than an entry; units are compiled only here, and again
+        only if the pod changed.
+        """
+        for key in self._running_alone:
+            if key in self._leaving or self._names.has_unit(key):
+                continue
+            unit = self.view.derive(running_alone, key)
+            if unit is not None and unit.priority < below:
+                pod = self.bound_pod(key, unit.request.root.name, now)
+                if pod is not None:
+                    yield RunningUnit(unit, unit.request.name, (pod,))
+
+    def charge_nomination(self, pod: Key, holding: Holding | None) -> None:
+        """Count what is nominated for a pod as usage of its unit's queue, None to release it."""
+        self.usage.set_pod(pod, holding)
+
+    def without_nominations(self, pods: Iterable[Key]) -> AbstractContextManager[None]:
+        """Decide as if what is nominated for these pods were not used."""
+        return self.usage.without(pods)
+
+    def queue_capacity(self) -> Resources:
+        """What all schedulable nodes offer, without what pods of other schedulers hold."""
+        nodes = self._tracked.nodes
+        total = sum(
+            (node.allocatable for node in nodes.values() if node.ready and not node.unschedulable),
+            Resources(),
+        )
+        for key in self._foreign:
+            holding = self._tracked.holding(key)
+            if holding is not None and (node := nodes.get(holding.node)) is not None:
+                total -= holding.resources if node.ready and not node.unschedulable else Resources()
+        return total
+
+    def budgets(self) -> Budgets:
+        """All PodDisruptionBudgets."""
+        if self._budgets is None:
+            stored = self._store.of(PodDisruptionBudget).values()
+            self._budgets = Budgets(map(budget_of, stored))
+        return self._budgets
+
     def deciding(self, unit: Workload) -> AbstractContextManager[None]:
         """While a unit is decided: places that are kept for it are free, and for nobody else."""
         return self._promised.open_to(self.pod(unit.object.key))
@@ -187,6 +321,7 @@ class ClusterState:
     def put(self, entry: Entry) -> None:
         """An object as the server says that it is."""
         if isinstance(entry, Stored) and entry.shape is core_v1.Pod:
+            self._note_times(entry)
             entry = self._as_believed(_without_details(entry))
         elif self.beliefs and isinstance(entry, Stored):
             entry = self.beliefs.as_believed(entry)
@@ -202,10 +337,14 @@ class ClusterState:
             self._told.append(key)
         self.beliefs.gone(key)
         self.view.remove(key)
-        if entry.shape is core_v1.Node:
+        if entry.shape is PodDisruptionBudget:
+            self._budgets, self.budgets_version = None, self.budgets_version + 1
+        elif entry.shape is core_v1.Node:
             self._tracked.set_node(key.name, None)
         elif entry.shape is core_v1.Pod:
             self._set_pod(key, None)
+            self._start_times.pop(key, None)
+            self._nominated.pop(key, None)
             self._promised.set_pod(key, None)
         elif entry.shape is wire.Workload:
             self._promised.give(key, {})
@@ -247,7 +386,9 @@ class ClusterState:
         key, known = entry.key, self._store.get(entry.key)
         if not self.view.put(entry):
             return
-        if entry.shape is core_v1.Node:
+        if entry.shape is PodDisruptionBudget:
+            self._budgets, self.budgets_version = None, self.budgets_version + 1
+        elif entry.shape is core_v1.Node:
             self._tracked.set_node(key.name, self.view.derive(node_of, key))
         elif entry.shape is core_v1.Pod:
             self._set_pod(key, entry if isinstance(entry, Stored) else None)
@@ -262,6 +403,36 @@ class ClusterState:
                 readable = isinstance(entry, Stored) and isinstance(known, Stored)
                 if not readable or not self._units.is_known(family, key):
                     self._units.look_at(family, key)
+
+    def _note_times(self, pod: Stored[core_v1.Pod]) -> None:
+        """Keep what decides about preemption only, beside the object, so that its changes are no news."""
+        status = pod.content.status
+        if status.start_time:
+            self._start_times[pod.key] = status.start_time
+        elif self._start_times:
+            self._start_times.pop(pod.key, None)
+        if status.nominated_node_name and not pod.content.spec.node_name:
+            self._nominated[pod.key] = status.nominated_node_name
+        elif self._nominated:
+            self._nominated.pop(pod.key, None)
+
+    def _note_holding(self, key: Key, pod: Stored[core_v1.Pod] | None, holding: Holding | None) -> None:
+        """Note since when a pod holds something of a node."""
+        if holding is None or pod is None:
+            if self._bound_at.pop(key, None) is not None:
+                self._running_alone.pop(key, None)
+                self._foreign.pop(key, None)
+                self._leaving.pop(key, None)
+            return
+        if pod.content.metadata.deletion_timestamp:
+            self._leaving[key] = None
+        if key not in self._bound_at:
+            self._bound_at[key] = inf
+            self._newly_bound.append(key)
+            if pod.content.spec.scheduler_name not in self._schedulers:
+                self._foreign[key] = None
+            elif not self._claims(key)[0].family:
+                self._running_alone[key] = None
 
     def _may_be_alone(self, pod: Stored[core_v1.Pod]) -> bool:
         """Whether a pod waits and no group speaks for it; it is stale by itself when that changes."""
@@ -306,13 +477,23 @@ class ClusterState:
         found, self._told = self._told, []
         return found
 
-    def news(self, is_binding: Callable[[Key], bool] = lambda _: False, *, hurried: bool = False) -> News:
+    def news(
+        self,
+        is_binding: Callable[[Key], bool] = lambda _: False,
+        *,
+        now: float = 0.0,
+        hurried: bool = False,
+    ) -> News:
         """Bring units and engine up to date; what is different since the last call.
 
         Units whose pods are being bound stay as they were until that is settled: what changes about them
         meanwhile is mostly our own doing, and they are not decided before. In a ``hurried`` look, units that
         still have too few pods stay as they were for a while, too.
         """
+        for key in self._newly_bound:
+            if key in self._bound_at:
+                self._bound_at[key] = now
+        self._newly_bound.clear()
         self._tracked.set_topologies(self._topologies())
         self.renew_nodes()
         for (key,) in list(self.view.stale(places_given)):
@@ -347,6 +528,7 @@ class ClusterState:
         holding = self._holding(pod) if pod is not None else None
         self._tracked.set_pod(key, holding)
         self.usage.set_pod(key, holding if pod is not None and _uses_quota(pod) else None)
+        self._note_holding(key, pod, holding)
 
     def evicted(self, key: Key, uid: str) -> None:
         """The server has accepted the eviction of a pod, and will soon report that it is being deleted."""

@@ -73,7 +73,15 @@ class Evict(msgspec.Struct, frozen=True, gc=False):
     uid: str
 
 
-Call: TypeAlias = Bind | Look | Evict | Prepare | Undo
+class Nominate(msgspec.Struct, frozen=True, gc=False):
+    """Write the node on which capacity is kept for a pod into its status; empty for none."""
+
+    pod: Key
+    uid: str
+    node: str = ""
+
+
+Call: TypeAlias = Bind | Look | Evict | Nominate | Prepare | Undo
 Action: TypeAlias = Bind | Look | Believe | Prepare | Undo | Disbelieve
 
 

@@ -7,10 +7,14 @@ Whoever runs it puts objects into its ``state``, tells ``acting`` what calls cam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
+from math import inf
 from random import Random
+from typing import Any
 
 from closeknit.dialects.core.binding_volumes import Preparation
+from closeknit.hub.cluster import Holding
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Assignment, Placed
@@ -19,22 +23,30 @@ from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.scheduler import wording
 from closeknit.scheduler.acting import Acting, Counters, Settled
+from closeknit.scheduler.changes import Change, NodeChanged
 from closeknit.scheduler.claiming import claimed, preparations, to_give_back
 from closeknit.scheduler.cluster_state import ClusterState
-from closeknit.scheduler.commit import Bind, Call
+from closeknit.scheduler.commit import Answered, Bind, Call, Evict, Nominate
 from closeknit.scheduler.deciding import Failed, InvalidVerdict
+from closeknit.scheduler.fairness import turn
 from closeknit.scheduler.gangs.lifecycle import Gangs
 from closeknit.scheduler.gangs.states import BelowMinimum, Stale
 from closeknit.scheduler.known_failures import KnownFailures
-from closeknit.scheduler.making_room import MakingRoom, Plan
 from closeknit.scheduler.needs import satisfied
 from closeknit.scheduler.planning import Verdict, decide, least, surplus
+from closeknit.scheduler.preempt.active import Preemptions, StepOf
+from closeknit.scheduler.preempt.fair_share import FairShares
+from closeknit.scheduler.preempt.nominations import held
+from closeknit.scheduler.preempt.preemptions import Began, Ending, Evicted, Freed, Plan
+from closeknit.scheduler.preempt.victim_order import ordered
+from closeknit.scheduler.preempt.victims import choose_victims
 from closeknit.scheduler.refusals import Refusals
 from closeknit.scheduler.reporter import Observer, Reporter
 from closeknit.scheduler.reservation import keeping
+from closeknit.scheduler.reservations import Reservations
 from closeknit.scheduler.settings import Settings
 from closeknit.scheduler.status import reports
-from closeknit.scheduler.waiting import WaitingQueue
+from closeknit.scheduler.waiting import WaitingQueue, order
 
 
 class Core:
@@ -49,8 +61,10 @@ class Core:
         observer: Observer,
         random: Random,
         wake: Callable[[], None] = lambda: None,
+        clock_zero: float = 0.0,
     ) -> None:
-        self.state = ClusterState(settings.families, settings.schedulers)
+        """``clock_zero``: the moment, in seconds since 1970, at which the scheduler's clock was zero."""
+        self.state = ClusterState(settings.families, settings.schedulers, clock_zero=clock_zero)
         self.queue = WaitingQueue(random)
         self.accounts = self.state.usage.accounts
         self.counters = Counters()
@@ -65,14 +79,18 @@ class Core:
         """Gangs below their minimum of which pods are to be evicted, and none was yet."""
         self._refusals = Refusals()
         self.failures = KnownFailures()
-        self._room = MakingRoom(
-            reserving=settings.reserving, displacing=settings.displacing and not settings.dry_run
+        self.reservations = Reservations(enabled=settings.reserving)
+        self.preemptions = Preemptions(
+            self.state,
+            settings.preemption,
+            choose_victims,
+            enabled=settings.displacing and not settings.dry_run,
         )
+        self._victim_order = ordered(settings.victim_order)
+        self._send = send
         self._wake = wake
-        self._planned: dict[Key, Plan] = {}
-        """By unit, who is to go for it as soon as its explanation says so."""
-        self._explained: list[Plan] = []
-        """Plans that stand in the explanations of their units."""
+        self._answers: list[Answered] = []
+        """What requests to evict and to nominate came to since the last look."""
         self._set_aside: list[Key] = []
         """Units to which something has happened since the last look; they are decided after the next."""
         self._since: dict[Key, float] = {}
@@ -80,10 +98,24 @@ class Core:
 
     def next_time(self, now: float) -> float | None:
         """When something is due though nothing happens."""
-        waiting, room = self.queue.next_time(now), self._room.next_time()
         deadlines = (self.gangs.deadlines, self._refusals.deadlines, self.acting.deadlines)
-        times = (waiting, room, *(each.next_time() for each in deadlines))
-        return min((each for each in times if each is not None), default=None)
+        times = [
+            self.queue.next_time(now),
+            self.reservations.next_time(),
+            self.preemptions.next_time(),
+            *(each.next_time() for each in deadlines),
+        ]
+        soonest = min(time for time in times if time is not None)
+        return soonest if soonest < inf else None
+
+    def answered(self, answered: Answered) -> None:
+        """A call was answered."""
+        if isinstance(answered.call, Nominate) or (
+            isinstance(answered.call, Evict) and not self.acting.is_releasing(answered.call)
+        ):
+            self._answers.append(answered)
+        else:
+            self.acting.answered(answered)
 
     # ----------------------------------------------------------------------------------------- looking
 
@@ -93,7 +125,9 @@ class Core:
         self.acting.told(self.state.told())
         if self.acting.deadlines:
             self.acting.look_at_volumes(now)
-        news = self.state.news(self.acting.is_binding, hurried=hurried)
+        news = self.state.news(self.acting.is_binding, now=now, hurried=hurried)
+        if self.counters.looks == 1:
+            self.preemptions.started(self.state.nominated)
         if self.state.postponed:
             self._wake()
         again = dict.fromkeys(
@@ -105,15 +139,21 @@ class Core:
             self._settle(settled, now)
         self._take_evictions()
         for key in again:
-            self._room.saw(key, self.state.units.get(key), now)
+            workload_now = self.state.units.get(key)
+            self.reservations.saw(key, workload_now)
+            self.preemptions.saw(key, workload_now, now)
+        self._advance(now, again, moved=bool(news.changes))
         # Before anybody comes: who asks for the same does not overtake those who are woken.
         self.queue.wake(news.changes, self.state.engine)
         for key in again:
             self._look_at(key, self.state.units.get(key), now)
             if not self._lacks_room(key):
-                self._room.placed_or_gone(key)
-                self._planned.pop(key, None)
-        self._make_room(now)
+                self.reservations.drop(key)
+            if self.queue.get(key) is None and not self.acting.is_binding(key):
+                unit = self.state.units.get(key)
+                is_bound = unit is None or isinstance(unit, PlaceableWorkload)
+                self.preemptions.waits_no_longer(key, bound=is_bound)
+        self._help_units(now)
 
     def _settle(self, settled: Settled, now: float) -> None:
         unit, workload = settled.commit.unit, settled.verdict.workload
@@ -137,7 +177,7 @@ class Core:
             self._since.pop(key, None)
             self._refusals.clear(key)
             self._reporter.gone(key)
-        if self.acting.busy_with(key):
+        if self._is_busy(key):
             return
         state = self.gangs.observe(key, workload, now, ran=key in self.state.have_run)
         if workload is None or self._refusals.holds(key, now):
@@ -165,25 +205,63 @@ class Core:
         if workload is None:
             return ()
         if satisfied(workload.request.root) and self.queue.ready(now):
-            units = [workload]
-            while (another := self._next(now)) is not None:
-                units.append(another)
-            with keeping(self.state.engine, self._room.kept(self.state)):
-                verdicts = surplus(self.state.engine, self.state.topologies, units, self.accounts)
+            verdicts = self._decided_surplus(workload, now)
         else:
-            verdict = self._decided(workload)
-            placed = isinstance(verdict.outcome, Placed) and not self.state.has_place(workload)
-            if placed and (kept := self._room.kept_before(workload, self.state, now)):
-                with keeping(self.state.engine, kept):
-                    verdict = self._decided(workload)
-                if not isinstance(verdict.outcome, Placed):
-                    verdict = replace(verdict, kept_for=tuple(sorted(place.unit for place in kept)))
+            verdict = self._decided_beside(workload, now)
             contended = self.queue.ready(now) and not satisfied(workload.request.root)
-            verdicts = [least(self.state.engine, verdict) if contended else verdict]
+            whole = not contended or self.preemptions.plan_of(workload.object.key) is not None
+            verdicts = [verdict if whole else least(self.state.engine, verdict)]
         for verdict in verdicts:
             self._carry_out(verdict, now)
         self.counters.decisions += len(verdicts)
         return verdicts
+
+    def _decided_surplus(self, workload: PlaceableWorkload, now: float) -> list[Verdict]:
+        """Which further pods units get that have their minimum; all of them, the least satisfied first."""
+        units, apart = [workload], []
+        while (another := self._next(now)) is not None:
+            units.append(another)
+        if self.preemptions:
+            # What is nominated for a unit, or for one that it precedes, is free for this unit alone.
+            apart = [unit for unit in units if self._sees_more(unit)]
+            units = [unit for unit in units if unit not in apart]
+        verdicts = [self._decided_beside(unit, now) for unit in apart]
+        if units:
+            nominated = self.preemptions.kept_from(units[0])
+            with (
+                keeping(self.state.engine, self.reservations.all(self.state)),
+                held(self.state.engine, nominated),
+            ):
+                verdicts += surplus(self.state.engine, self.state.topologies, units, self.accounts)
+        return verdicts
+
+    def _sees_more(self, workload: PlaceableWorkload) -> bool:
+        """Whether a unit may use nominated capacity that other units must leave free."""
+        preemptions = self.preemptions
+        return preemptions.plan_of(workload.object.key) is not None or preemptions.is_outranking(workload)
+
+    def _decided_beside(self, workload: PlaceableWorkload, now: float) -> Verdict:
+        """What becomes of a unit, given what is reserved and nominated for others."""
+        with ExitStack() as stack:
+            if self.preemptions:
+                stack.enter_context(self.preemptions.uncharged(workload))
+            verdict = self._decided(workload)
+            if not isinstance(verdict.outcome, Placed) or self.state.has_place(workload):
+                return verdict
+            nominated = self.preemptions.kept_from(workload) if self.preemptions else []
+            reserved = (
+                self.reservations.before(workload, self.state, now)
+                if self.preemptions.plan_of(workload.object.key) is None
+                else []
+            )
+            if not nominated and not reserved:
+                return verdict
+            with keeping(self.state.engine, reserved), held(self.state.engine, nominated):
+                verdict = self._decided(workload)
+        if isinstance(verdict.outcome, Placed):
+            return verdict
+        units = {place.unit for place in reserved} | set(self.preemptions.units_kept_for(workload))
+        return replace(verdict, kept_for=tuple(sorted(units)))
 
     def ready(self, now: float) -> bool:
         """Whether somebody could be decided now."""
@@ -219,6 +297,9 @@ class Core:
     def _carry_out(self, verdict: Verdict, now: float) -> None:
         workload, outcome = verdict.workload, verdict.outcome
         key = workload.object.key
+        if isinstance(outcome, Placed) and self.preemptions and self.preemptions.must_wait(workload, outcome):
+            self.queue.failed(key, outcome, now)
+            return
         if isinstance(outcome, Placed):
             pods = [bind for each in outcome.assignments if (bind := self._bind(workload, each)) is not None]
             claims = claimed(self.state, pods)
@@ -240,47 +321,119 @@ class Core:
                     for each in pods:
                         self.state.assume(each.pod, each.node)
                     self._reporter.placed(verdict)
-                self._room.placed_or_gone(key)
-                self.queue.wake(self._room.freed(), self.state.engine)
+                self.reservations.drop(key)
+                self.queue.wake(self.reservations.freed(), self.state.engine)
+                if self.preemptions:
+                    self.preemptions.recharge(key)
+                    if self.preemptions.is_outranking(workload):
+                        self._take_up(self.preemptions.check_fits(now), now)
                 return
         self.queue.failed(key, outcome, now)
-        self._room.failed(verdict)
+        self.reservations.failed(verdict)
+        self.preemptions.failed(verdict, self._since.get(key, now), now)
         if not isinstance(outcome, Placed):
             if (below := self.gangs.below_minimum(key)) is not None:
                 verdict = replace(verdict, below=below)
-            self._reporter.waiting(verdict, self._room.plan_of(key))
+            self._reporter.waiting(verdict, self.preemptions.plan_of(key))
             if not self._dry_run:
                 self.acting.give_back(key, to_give_back(self.state, workload))
         self.gangs.cannot_complete(key, now)
 
-    def _make_room(self, now: float) -> None:
-        """Keep a place for the first that does not fit, or make others go for it: first told, then done."""
-        if (plan := self._room.consider(self.state, self.accounts, now)) is not None:
-            self._planned[plan.failed.workload.object.key] = plan
-            self._reporter.waiting(plan.failed, plan.displacement, partial(self._told, plan))
-        explained, self._explained = self._explained, []
-        for told in explained:
-            if self._planned.pop(told.failed.workload.object.key, None) is told:
-                self._displace(told)
-        self.queue.wake(self._room.freed(), self.state.engine)
+    # -------------------------------------------------------------------------------------- preempting
 
-    def _told(self, plan: Plan) -> None:
-        self._explained.append(plan)
+    def _is_busy(self, key: Key) -> bool:
+        """Whether something is under way for a unit, so that it must not be decided now."""
+        return self.acting.busy_with(key) or self.preemptions.is_victim(key)
+
+    def _advance(self, now: float, again: dict[Key, None], *, moved: bool) -> None:
+        """Let preemptions go on; units that may be decided again are added to ``again``."""
+        answers, self._answers = self._answers, []
+        steps: list[StepOf] = []
+        for answered in answers:
+            match answered.call:
+                case Evict(pod=pod):
+                    steps += self.preemptions.eviction_answered(pod, answered.answer, now)
+                case Nominate() as call:
+                    if following := self.preemptions.nomination_answered(call, answered.answer):
+                        self._send(*following)
+                case _:
+                    raise AssertionError(answered.call)
+        if moved and self.preemptions:
+            steps += self.preemptions.check_fits(now)
+        steps += self.preemptions.advance(self.acting.is_binding, now)
+        for key in self._take_up(steps, now):
+            again[key] = None
+
+    def _take_up(self, steps: Sequence[StepOf], now: float) -> list[Key]:
+        """Do what follows for plans; the units that may be decided again."""
+        again: list[Key] = []
+        for preemption, step in steps:
+            plan = preemption.plan
+            match step:
+                case Evict():
+                    self._send(step, 0)
+                case Began():
+                    self._reporter.preempting(plan)
+                case Evicted():
+                    self.acting.evicted(step.pod.key, step.pod.uid)
+                    if step.first:
+                        victim = step.victim.unit.workload
+                        self.preemptions.was_evicted(victim.object.key, now)
+                        self._reporter.displaced(victim, plan.workload)
+                        self._observer.let_go(victim, "displaced", reports.why_displaced(plan.workload))
+                case Freed():
+                    self.queue.activate(plan.key)
+                case Ending():
+                    again += [victim.unit.workload.object.key for victim in plan.victims]
+                    self.queue.activate(plan.key)
+                    nodes = {assignment.node for assignment in plan.assignments}
+                    changes: list[Change] = [NodeChanged(node) for node in sorted(nodes)]
+                    self.queue.wake(changes, self.state.engine)
+                    if step.is_failure:
+                        self._reporter.gave_up(plan, step)
+        for call in self.preemptions.nominations_to_write():
+            self._send(call, 0)
+        return again
+
+    def _help_units(self, now: float) -> None:
+        """Make a plan for the first unit that may preempt, and reserve capacity for the first that waits."""
+        preemption = self.preemptions.consider(
+            self._place, self._choosing, self.acting.is_binding, self._reserved_before(now), now
+        )
+        if preemption is not None:
+            plan = preemption.plan
+            self.reservations.drop(plan.key)
+            self._reporter.waiting(plan.failed, plan, partial(self._reported, plan))
+            if preemption.reported or preemption.has_begun:
+                self._take_up(self.preemptions.advance(self.acting.is_binding, now), now)
+        self.reservations.consider(self.state, self.preemptions.kept_from, now)
+        self.queue.wake(self.reservations.freed(), self.state.engine)
+
+    def _reported(self, plan: Plan) -> None:
+        self.preemptions.stored(plan)
         self._wake()
 
-    def _displace(self, plan: Plan) -> None:
-        """Make others go, unless they or who needs their place have changed since."""
-        by, gangs = plan.failed.workload, [each.workload for each in plan.displacement.victims]
-        if self.queue.get(by.object.key) != by or any(
-            self.state.units.get(gang.object.key) != gang or self.acting.busy_with(gang.object.key)
-            for gang in gangs
-        ):
-            self._room.drop(plan)
-            return
-        for gang in gangs:
-            self.acting.release(gang, [_pod_key(gang, pod.name) for pod in gang.running])
-            self._reporter.displaced(gang, by)
-            self._observer.let_go(gang, "displaced", reports.why_displaced(by))
+    def _reserved_before(self, now: float) -> Callable[[PlaceableWorkload], list[Holding]]:
+        def reserved(workload: PlaceableWorkload) -> list[Holding]:
+            places = self.reservations.before(workload, self.state, now)
+            return [holding for place in places for holding in place.held(self.state.engine)]
+
+        return reserved
+
+    def _place(self, workload: PlaceableWorkload) -> tuple[object, ...]:
+        """A key that sorts units into queue order."""
+        first = order(workload)
+        return first[0], turn(workload, self.accounts), first
+
+    def _choosing(self, workload: PlaceableWorkload) -> dict[str, Any]:
+        """What else victims are chosen by."""
+        shares = None
+        if workload.accounts:
+            units = self.state.units.values()
+            running = [unit for unit in units if unit.accounts and unit.running]
+            waiting = [unit for unit in self.queue if unit.accounts]
+            shares = FairShares(self.state.queue_capacity(), self.accounts, running, waiting)
+        return {"accounts": self.accounts, "shares": shares, "order": self._victim_order}
 
     def _bind(self, workload: Workload, assignment: Assignment) -> Bind | None:
         """The binding of a pod, if it exists and waits; some are only expected."""
@@ -298,10 +451,10 @@ class Core:
         """
         for key in self.gangs.deadlines.take(now):
             workload, below = self.state.units.get(key), self.gangs.below_minimum(key)
-            if workload is None or below is None or self.acting.busy_with(key):
+            if workload is None or below is None or self._is_busy(key):
                 # It is observed again when that ends.
                 continue
-            if self.queue.is_to_be_tried(key) or self._room.plan_of(key) is not None:
+            if self.queue.is_to_be_tried(key) or self.preemptions.plan_of(key) is not None:
                 self.gangs.postpone(key, now)
                 continue
             self.gangs.attempted(key, now)

@@ -42,6 +42,10 @@ class HolderNames:
         """Who holds what a pod uses."""
         return self._of_pod.get(pod) or self.of_family(claim.family, claim.holder)
 
+    def has_unit(self, pod: Key) -> bool:
+        """Whether a pod belongs to a unit that KAI makes of another object."""
+        return pod in self._of_pod
+
     def of_unit(self, unit: Workload) -> str:
         """Under which name a unit holds something, also where it is invalid and asks for nothing."""
         return unit.request.name if isinstance(unit, PlaceableWorkload) else self._of_object(unit)

@@ -1,8 +1,7 @@
 """Places that are kept for units that wait, so that those behind them in the queue do not take them.
 
-A unit for which others are displaced keeps the place that they leave. Of all other units one has a place,
-the reservation: the first in the queue that does not fit. Whoever comes later in the queue is decided as if
-these places were taken, unless it surely ends in time.
+One unit has a place, the reservation: the first in the queue that does not fit. Whoever comes later in the
+queue is decided as if this place were taken, unless it surely ends in time.
 """
 
 from __future__ import annotations
@@ -60,12 +59,6 @@ class KeptPlaces:
     def all(self) -> list[Reservation]:
         """All places that are kept."""
         return [each.place for each in self._kept.values()]
-
-    def keep(self, verdict: Verdict, place: Reservation) -> None:
-        """Keep a place for a unit for which others are displaced."""
-        key = verdict.workload.object.key
-        self.drop(key)
-        self._kept[key] = _Kept(verdict, place)
 
     def may_reserve(self, workload: Workload, now: float) -> bool:
         """Whether a unit may have the reservation: nobody has it who goes before it."""

@@ -70,6 +70,7 @@ class Scheduler:
             observer=self._observer,
             random=random,
             wake=self._wake.set,
+            clock_zero=clock.now().timestamp() - clock.monotonic(),
         )
 
     @property
@@ -159,7 +160,7 @@ class Scheduler:
     def _look(self, *, hurried: bool) -> None:
         answers, self._answers = self._answers, []
         for answered in answers:
-            self.acting.answered(answered)
+            self.core.answered(answered)
         self.core.look(self._clock.monotonic(), hurried=hurried)
 
     async def _decide_unless_behind(self) -> None:

@@ -9,7 +9,7 @@ from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.gangs.states import BelowMinimum
 from closeknit.scheduler.planning import AnyVerdict, Verdict
-from closeknit.scheduler.preemption import Displacement
+from closeknit.scheduler.preempt.preemptions import Ending, Plan
 
 
 class Reporter(Protocol):
@@ -19,18 +19,24 @@ class Reporter(Protocol):
         """Every pod of a decision is bound."""
 
     def waiting(
-        self, verdict: AnyVerdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
+        self, verdict: AnyVerdict, plan: Plan | None = None, stored: Callable[[], None] | None = None
     ) -> None:
         """A unit found no room, or something is wrong with it.
 
-        ``plan`` says who is displaced for it; ``stored`` is called as soon as the server has stored that.
+        ``plan`` says which pods are evicted for it; ``stored`` is called once the server has stored that.
         """
 
     def released(self, workload: Workload, below: BelowMinimum) -> None:
         """The first of the running pods of a gang below its minimum was evicted."""
 
+    def preempting(self, plan: Plan) -> None:
+        """The first pod is about to be evicted for a unit."""
+
     def displaced(self, workload: Workload, by: Workload) -> None:
-        """A unit was made to go for another one."""
+        """The first eviction of a unit for another one was accepted."""
+
+    def gave_up(self, plan: Plan, ending: Ending) -> None:
+        """A plan ended without the unit being bound; the next one waits for the backoff."""
 
     def gone(self, key: Key) -> None:
         """A unit is no longer there."""
@@ -64,7 +70,7 @@ class Silence:
     def waiting(
         self,
         verdict: AnyVerdict,  # noqa: ARG002
-        plan: Displacement | None = None,  # noqa: ARG002
+        plan: Plan | None = None,  # noqa: ARG002
         stored: Callable[[], None] | None = None,
     ) -> None:
         """Pass over it; nobody has to be told first."""
@@ -74,7 +80,13 @@ class Silence:
     def released(self, workload: Workload, below: BelowMinimum) -> None:
         """Pass over it."""
 
+    def preempting(self, plan: Plan) -> None:
+        """Pass over it."""
+
     def displaced(self, workload: Workload, by: Workload) -> None:
+        """Pass over it."""
+
+    def gave_up(self, plan: Plan, ending: Ending) -> None:
         """Pass over it."""
 
     def gone(self, key: Key) -> None:

@@ -98,17 +98,19 @@ def reserve(
     *,
     before: Reservation | None = None,
     kept: Sequence[Reservation] = (),
+    nominated: Sequence[Holding] = (),
 ) -> Reservation | None:
     """The placement that a unit which does not fit now can have soonest; None where it never fits.
 
     Those who end at a known time leave in that order, and all others after them, workload by workload: first
     those who are where the unit had its reservation ``before``, so that it stays there, then small ones, so
-    that few pods have to leave. Places that are ``kept`` for those who go before it are not for it.
+    that few pods have to leave. Places that are ``kept`` for those who go before it are not for it, nor is
+    what is ``nominated`` for others.
     """
     steps = _in_order(leaving, before.nodes if before is not None else frozenset())
 
     def fits_after(count: int) -> bool:
-        return isinstance(_decided(engine, request, steps[:count], kept), Placed)
+        return isinstance(_decided(engine, request, steps[:count], kept, nominated), Placed)
 
     # The more has left, the more fits. Mostly few have to leave, so the first guesses are small.
     guess = 1
@@ -116,7 +118,7 @@ def reserve(
         guess *= 2
     tried = range(guess // 2, min(guess, len(steps)) + 1)
     enough = guess // 2 + bisect_left(tried, x=True, key=fits_after)
-    placed = _decided(engine, request, steps[:enough], kept) if enough <= len(steps) else None
+    placed = _decided(engine, request, steps[:enough], kept, nominated) if enough <= len(steps) else None
     if not isinstance(placed, Placed):
         return None
     return place_of(request, placed, [each for step in steps[:enough] for each in step], now)
@@ -127,7 +129,7 @@ def place_of(request: Request, placed: Placed, gone: Sequence[Leaving], now: flo
 
     That is its minimum: pods above it come after the minimum of every other unit.
     """
-    needed = _needed(request, minimum(request, placed))
+    needed = needed_by_node(request, minimum(request, placed))
     going: dict[str, set[str]] = {}
     for each in gone:
         if each.holding.node in needed:
@@ -156,9 +158,15 @@ def _in_order(leaving: Sequence[Leaving], wanted: frozenset[str]) -> list[list[L
 
 
 def _decided(
-    engine: Engine, request: Request, gone: Sequence[Sequence[Leaving]], kept: Sequence[Reservation]
+    engine: Engine,
+    request: Request,
+    gone: Sequence[Sequence[Leaving]],
+    kept: Sequence[Reservation],
+    nominated: Sequence[Holding],
 ) -> Outcome:
     with engine.fork():
+        for holding in nominated:
+            engine.hold(holding)
         for step in gone:
             for each in step:
                 engine.release_pods(each.holding)
@@ -166,7 +174,7 @@ def _decided(
             return engine.decide(request)
 
 
-def _needed(request: Request, assignments: Iterable[Assignment]) -> dict[str, Resources]:
+def needed_by_node(request: Request, assignments: Iterable[Assignment]) -> dict[str, Resources]:
     """By node, what a placement takes there."""
     sets = {pods.name: pods for pods in request.root.pod_sets()}
     needed: dict[str, Resources] = {}

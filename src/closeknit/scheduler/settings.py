@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from closeknit.dialects.family import Family
 from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.scheduler.cluster_state import FAMILIES
+from closeknit.scheduler.preempt.preemptions import Limits
+from closeknit.scheduler.preempt.victim_order import DEFAULT_ORDER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,11 @@ class Settings:
     reserving: bool = True
     """Whether a place is kept for the first unit that does not fit."""
     displacing: bool = True
-    """Whether running units are displaced for those that go before them."""
+    """Whether running units are evicted for units that wait."""
+    preemption: Limits = field(default_factory=Limits)
+    """Deadlines and backoff of preemption."""
+    victim_order: tuple[str, ...] = DEFAULT_ORDER
+    """The criteria by which victims are chosen, the most important one first."""
     dry_run: bool = False
     """Whether to decide and report, and to bind nothing."""
     explaining: bool = True

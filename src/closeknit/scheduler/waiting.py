@@ -143,6 +143,13 @@ class WaitingQueue:
             alike.not_before = 0.0
             self._offer_first(alike)
 
+    def activate(self, key: Key) -> None:
+        """Let a unit be tried at once, whatever it waits for; harmless if it does not wait."""
+        unit = self._units.get(key)
+        if unit is not None and not unit.taken:
+            unit.fresh = True
+            self._offer(key, unit)
+
     def remove(self, key: Key) -> None:
         """Let a unit go: it was placed, or is no more. Harmless where it does not wait."""
         unit = self._units.get(key)

@@ -16,7 +16,7 @@ from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi, MergePatch
 from closeknit.kube.resources import PODS, Resource
 from closeknit.scheduler.planning import Verdict
-from closeknit.scheduler.preemption import Displacement
+from closeknit.scheduler.preempt.preemptions import Plan
 from closeknit.scheduler.status import reports
 from closeknit.scheduler.status.reporting import Reporter
 from closeknit.scheduler.status.reports import Report, report
@@ -186,7 +186,7 @@ async def test_good_news_that_waits_is_put_into_words_when_it_is_told(
 ) -> None:
     worded: list[Verdict] = []
 
-    def counting(verdict: Verdict, plan: Displacement | None = None, evicted_at: str | None = None) -> Report:
+    def counting(verdict: Verdict, plan: Plan | None = None, evicted_at: str | None = None) -> Report:
         worded.append(verdict)
         return report(verdict, plan, evicted_at)
 

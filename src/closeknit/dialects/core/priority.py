@@ -78,6 +78,12 @@ def _moment(written: str) -> datetime | None:
         return None
 
 
+def seconds_since_epoch(written: str) -> float | None:
+    """A time as Kubernetes writes it, in seconds since 1970; None if it is not one."""
+    moment = _moment(written)
+    return moment.timestamp() if moment is not None else None
+
+
 def queue_order(workload: Workload) -> tuple[bool, int, bool, str, str, str]:
     """A key that sorts workloads into the order in which they are placed."""
     return (

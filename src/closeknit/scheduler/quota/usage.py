@@ -20,7 +20,8 @@ Pods of units without a queue cost two look-ups and are not kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -98,6 +99,20 @@ class Usage:
             for pod in unit.pods:
                 del self._charged[pod]
             del self._units[name]
+
+    @contextmanager
+    def without(self, pods: Iterable[Key]) -> Iterator[None]:
+        """Decide as if these pods used nothing; no change is reported."""
+        suspended = [self._charged[pod] for pod in pods if pod in self._charged]
+        released = dict(self._released)
+        for unit, requests in suspended:
+            self._change(unit, requests, self._units[unit].accounts, -1)
+        self._released = released
+        try:
+            yield
+        finally:
+            for unit, requests in suspended:
+                self._change(unit, requests, self._units[unit].accounts, 1)
 
     def changes(self) -> list[QuotaChanged]:
         """What was given back since the last call."""

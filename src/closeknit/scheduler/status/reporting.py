@@ -29,8 +29,8 @@ from closeknit.scheduler import wording
 from closeknit.scheduler.deciding import Failed
 from closeknit.scheduler.gangs.states import BelowMinimum
 from closeknit.scheduler.planning import AnyVerdict, InvalidVerdict, Verdict
-from closeknit.scheduler.preemption import Displacement
-from closeknit.scheduler.status import events, reports
+from closeknit.scheduler.preempt.preemptions import Ending, Plan
+from closeknit.scheduler.status import events, preemption_events, reports
 from closeknit.scheduler.status.doubts import Doubts
 from closeknit.scheduler.status.reports import Report, State
 from closeknit.scheduler.status.write_queue import Pace, Rank, ReportQueue, Subject
@@ -105,7 +105,7 @@ class Reporter:
         self._some.set()
 
     def waiting(
-        self, verdict: AnyVerdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
+        self, verdict: AnyVerdict, plan: Plan | None = None, stored: Callable[[], None] | None = None
     ) -> None:
         """A unit got no nodes, for lack of room or because of what is wrong with it.
 
@@ -121,6 +121,18 @@ class Reporter:
     def released(self, workload: Workload, below: BelowMinimum) -> None:
         """What ran of a gang below its minimum is evicted, because it could not be completed in time."""
         self._tell(workload, reports.released(below))
+
+    def preempting(self, plan: Plan) -> None:
+        """The first pod is about to be evicted for a unit."""
+        meta, resource = self._find(plan.workload.key), self._resource(plan.workload.key)
+        if meta is not None and resource is not None:
+            preemption_events.preempting(self._recorder, resource, meta, plan)
+
+    def gave_up(self, plan: Plan, ending: Ending) -> None:
+        """A plan ended without the unit being bound."""
+        meta, resource = self._find(plan.workload.key), self._resource(plan.workload.key)
+        if meta is not None and resource is not None:
+            preemption_events.gave_up(self._recorder, resource, meta, plan, ending)
 
     def displaced(self, workload: Workload, by: Workload) -> None:
         """A unit has to make room for another."""
@@ -158,7 +170,7 @@ class Reporter:
     def _decided(
         self,
         verdict: AnyVerdict,
-        plan: Displacement | None = None,
+        plan: Plan | None = None,
         stored: Callable[[], None] | None = None,
         *,
         since: float | None = None,

@@ -20,7 +20,7 @@ from closeknit.hub.workload import IncompleteWorkload, Workload
 from closeknit.scheduler import outcome_json, wording
 from closeknit.scheduler.deciding import AnyVerdict, Failed, Verdict
 from closeknit.scheduler.gangs.states import BelowMinimum, Stale
-from closeknit.scheduler.preemption import Displacement
+from closeknit.scheduler.preempt.preemptions import Plan
 
 Json: TypeAlias = dict[str, Any]
 
@@ -88,8 +88,8 @@ class Report:
         return other is not None and self.cause == other.cause
 
 
-def report(verdict: AnyVerdict, plan: Displacement | None = None, evicted_at: str | None = None) -> Report:
-    """What is told about a unit that was decided, and about who is displaced for it.
+def report(verdict: AnyVerdict, plan: Plan | None = None, evicted_at: str | None = None) -> Report:
+    """What is told about a unit that was decided, and about which pods are evicted for it.
 
     ``evicted_at``: the date at which the running pods of a gang below its minimum are evicted.
     """
@@ -103,9 +103,9 @@ def report(verdict: AnyVerdict, plan: Displacement | None = None, evicted_at: st
         reasons = (Reason("PlaceKept", kept_for, words, words), *reasons)
     if plan is None:
         return _report(state, reasons, _outcome(verdict))
-    words, victims = _planned(plan), tuple((victim.holder, victim.pods) for victim in plan.victims)
+    words, victims = _planned(plan), tuple((victim.holder, len(victim.pods)) for victim in plan.victims)
     placement = _placement_cause(plan.verdict.outcome)
-    cause = (victims[:_NAMES], len(victims), placement)
+    cause = (victims[:_NAMES], len(victims), plan.waits_for, placement)
     told = _report(state, (Reason("Displacing", cause, words, words), *reasons), _outcome(verdict, plan))
     return replace(told, plan=(victims, placement))
 
@@ -186,15 +186,19 @@ def _told(verdict: AnyVerdict) -> tuple[State, tuple[Reason, ...]]:
             return State.UNSCHEDULABLE, (Reason("Invalid", cause, words, words),)
 
 
-def _planned(plan: Displacement) -> str:
-    """Who is displaced, and where there is room then."""
-    some = [
-        f"{wording.printable(each.holder)} ({wording.counted(each.pods, 'pod')})" for each in plan.victims
-    ]
-    who = _listed(some)
+def _planned(plan: Plan) -> str:
+    """Which pods are to be evicted, and where the unit fits then."""
     placed = plan.verdict.outcome
     then = f" Then it fits: {' '.join(_placement(placed))}" if isinstance(placed, Placed) else ""
-    return f"{who} {'is' if len(plan.victims) == 1 else 'are'} displaced to make room for it.{then}"
+    if not plan.victims:
+        return f"It waits for pods that are being deleted.{then}"
+    victims = [
+        f"{wording.printable(victim.holder)} ({wording.counted(len(victim.pods), 'pod')})"
+        for victim in plan.victims
+    ]
+    verb = "is" if len(plan.victims) == 1 else "are"
+    after = f", once {_listed(plan.waits_for)} allows it" if plan.waits_for else ""
+    return f"{_listed(victims)} {verb} to be evicted so that it fits{after}.{then}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -296,7 +300,7 @@ def _joined(problems: Sequence[Problem]) -> str:
     return " ".join([*texts, f"{rest} more."] if rest > 0 else texts)
 
 
-def _outcome(verdict: AnyVerdict, plan: Displacement | None = None) -> str:
+def _outcome(verdict: AnyVerdict, plan: Plan | None = None) -> str:
     """The outcome as JSON, as ``plan -o json`` has it, without what the object and its pods say themselves.
 
     Where it would be too long, the last entries of its lists are left out, and ``truncated`` says so.
@@ -306,7 +310,7 @@ def _outcome(verdict: AnyVerdict, plan: Displacement | None = None) -> str:
     if isinstance(verdict, Verdict) and verdict.kept_for:
         kept["placeKeptFor"] = list(verdict.kept_for)
     if plan is not None:
-        displaced = [{"workload": each.holder, "pods": each.pods} for each in plan.victims]
+        displaced = [{"workload": each.holder, "pods": len(each.pods)} for each in plan.victims]
         kept = {"status": kept.pop("status"), "plan": {"displaces": displaced}, **kept}
     text = _written(kept)
     for most in (64, 16, 4, 1, 0):

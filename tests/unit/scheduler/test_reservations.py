@@ -1,14 +1,11 @@
-"""For whom a place is kept, for how long, and when others are displaced."""
+"""For which unit capacity is reserved, and for how long."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import pytest
-
 from closeknit.engine import Engine
-from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.copying import replace
 from closeknit.hub.drawing import GPU
@@ -21,8 +18,8 @@ from closeknit.hub.workload import ObjectName, PlaceableWorkload, RunningPod
 from closeknit.scheduler.changes import NodeChanged
 from closeknit.scheduler.deciding import decide
 from closeknit.scheduler.kept_places import LONGEST
-from closeknit.scheduler.making_room import PATIENCE, MakingRoom
 from closeknit.scheduler.reservation import keeping
+from closeknit.scheduler.reservations import Reservations
 from closeknit.testing.builders import pods, request
 from closeknit.testing.drawings import parse
 
@@ -37,13 +34,18 @@ class Scene:
     topologies: Cluster = field(default_factory=lambda: parse("r1\n  x1: 4\n  x2: 4\nr2\n  x3: 4\n  x4: 4\n"))
     engine: Engine = field(init=False)
     held: dict[Key, Holding] = field(default_factory=dict)
-    room: MakingRoom = field(default_factory=MakingRoom)
+    reservations: Reservations = field(default_factory=Reservations)
+    since: dict[Key, float] = field(default_factory=dict)
+    nominated: list[Holding] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.engine = Engine(self.topologies)
 
     def holdings(self, pods: Sequence[Key]) -> list[Holding]:
         return [self.held[pod] for pod in pods if pod in self.held]
+
+    def started(self, key: Key, now: float) -> float:
+        return min(self.since[key], now)
 
     def has_node(self, name: str) -> bool:
         return any(node.name == name for node in self.topologies.nodes)
@@ -68,25 +70,25 @@ class Scene:
             run_seconds=seconds,
             accounts=accounts,
         )
-        self.room.saw(workload.object.key, workload, since)
+        self.since[Key("", "Pod", "team", f"{name}-0")] = since
+        self.reservations.saw(workload.object.key, workload)
 
     def fail(self, workload: PlaceableWorkload) -> None:
-        with keeping(self.engine, self.room.kept_before(workload, self, 0.0)):
+        with keeping(self.engine, self.reservations.before(workload, self, 0.0)):
             verdict = decide(self.engine, self.topologies, workload)
         assert not isinstance(verdict.outcome, Placed)
-        self.room.failed(verdict)
+        self.reservations.failed(verdict)
 
-    def consider(self, now: float) -> list[str] | None:
-        plan = self.room.consider(self, Accounts(), now)
-        return [each.holder for each in plan.displacement.victims] if plan is not None else None
+    def consider(self, now: float) -> None:
+        self.reservations.consider(self, lambda _: self.nominated, now)
 
     def delays(self, workload: PlaceableWorkload, now: float) -> bool:
         """Whether it has to keep off a place."""
-        return bool(self.room.kept_before(workload, self, now))
+        return bool(self.reservations.before(workload, self, now))
 
     def free_for(self, workload: PlaceableWorkload, now: float = 0.0) -> int:
         """How many GPUs it may have."""
-        with keeping(self.engine, self.room.kept_before(workload, self, now)):
+        with keeping(self.engine, self.reservations.before(workload, self, now)):
             return sum(self.engine.fits(pods("p", 1), node.name) for node in self.topologies.nodes)
 
 
@@ -102,14 +104,14 @@ def test_a_place_is_kept_for_a_unit_that_failed_until_it_is_placed() -> None:
     scene.run("b", "x3")
     scene.run("c", "x4")
     scene.fail(unit(GANG))
-    assert scene.consider(0.0) is None
+    scene.consider(0.0)
     assert scene.free_for(unit(ONE)) == 6
     assert scene.delays(unit(ONE), 0.0)
     assert not scene.delays(unit(GANG), 0.0)
-    assert scene.room.freed() == []
-    scene.room.placed_or_gone(unit(GANG).object.key)
-    assert scene.room.freed() == [NodeChanged("x1"), NodeChanged("x2")]
-    assert scene.room.freed() == []
+    assert scene.reservations.freed() == []
+    scene.reservations.drop(unit(GANG).object.key)
+    assert scene.reservations.freed() == [NodeChanged("x1"), NodeChanged("x2")]
+    assert scene.reservations.freed() == []
     assert scene.free_for(unit(ONE)) == 13
     assert not scene.delays(unit(ONE), 0.0)
 
@@ -149,99 +151,16 @@ def test_a_place_that_nobody_knows_the_end_of_is_given_up_for_a_while() -> None:
     scene.consider(0.0)
     scene.fail(unit(GANG))
     scene.consider(LONGEST - 1)
-    assert scene.room.freed() == []
-    assert scene.room.next_time() == LONGEST
+    assert scene.reservations.freed() == []
+    assert scene.reservations.next_time() == LONGEST
     scene.consider(LONGEST)
-    assert [change.node for change in scene.room.freed()] == ["x1", "x2"]
+    assert [change.node for change in scene.reservations.freed()] == ["x1", "x2"]
     scene.fail(unit(GANG))
     scene.consider(LONGEST + 1)
     assert not scene.delays(unit(ONE), LONGEST + 1)
-    assert scene.room.next_time() == 2 * LONGEST
+    assert scene.reservations.next_time() == 2 * LONGEST
     scene.consider(2 * LONGEST)
     assert scene.delays(unit(ONE), 2 * LONGEST)
-
-
-def test_others_are_displaced_once_and_their_place_is_kept() -> None:
-    scene = Scene()
-    scene.run("a", "x1")
-    scene.run("b", "x3", priority=9)
-    urgent = unit(GANG, 5)
-    scene.fail(urgent)
-    assert scene.consider(0.0) == ["a"]
-    assert scene.free_for(unit(ONE)) == 7
-    scene.fail(urgent)
-    assert scene.consider(PATIENCE - 1) is None
-    scene.fail(urgent)
-    assert scene.consider(PATIENCE) == ["a"]
-
-
-def test_a_unit_whose_victims_do_not_help_in_time_is_considered_again_by_itself() -> None:
-    scene = Scene()
-    scene.run("a", "x1")
-    scene.run("b", "x3", priority=9)
-    scene.fail(unit(GANG, 5))
-    scene.consider(0.0)
-    assert scene.room.next_time() == PATIENCE
-    scene.fail(unit(GANG, 5))
-    assert scene.consider(1.0) is None
-    assert scene.room.next_time() == PATIENCE
-    assert scene.consider(PATIENCE) == ["a"]
-
-
-def test_a_unit_is_considered_again_where_others_left_too_little_to_wake_it() -> None:
-    scene = Scene(room=MakingRoom(reserving=False))
-    scene.run("a", "x1")
-    for name, node in (("b", "x1"), ("c", "x3")):
-        scene.run(name, node, priority=9)
-    urgent = unit(GANG, 5)
-    scene.fail(urgent)
-    assert scene.consider(0.0) is None
-    assert scene.room.next_time() == PATIENCE
-    scene.engine.release("b")
-    assert scene.consider(PATIENCE) == ["a"]
-
-
-def test_who_could_displace_nobody_is_not_considered_again() -> None:
-    scene = Scene(room=MakingRoom(reserving=False))
-    scene.run("a", "x1")
-    scene.run("b", "x3")
-    scene.fail(unit(GANG))
-    scene.consider(0.0)
-    assert scene.room.next_time() is None
-
-
-def test_who_may_be_displaced_only_later_is_displaced_then() -> None:
-    queue = Account(("q",), Resources({GPU: 16}), preempt_after=50.0)
-    scene = Scene()
-    for name, node in (("a", "x1"), ("b", "x3")):
-        scene.run(name, node, since=10.0, accounts=(queue,))
-    urgent = replace(unit(GANG, 5), accounts=(queue,))
-    scene.fail(urgent)
-    assert scene.consider(20.0) is None
-    assert scene.room.next_time() == 60.0
-    assert scene.consider(60.0) == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("now_asks_for", "again"),
-    [
-        pytest.param(GANG, True, id="the same: it is considered again"),
-        pytest.param(ONE, False, id="another thing: it is decided first"),
-        pytest.param(None, False, id="nothing, since it is gone"),
-    ],
-)
-def test_a_unit_that_changed_is_not_considered_as_it_was(
-    now_asks_for: Request | None, *, again: bool
-) -> None:
-    scene = Scene(room=MakingRoom(reserving=False))
-    scene.run("a", "x1")
-    scene.run("b", "x3")
-    urgent = unit(GANG, 5)
-    scene.fail(urgent)
-    scene.consider(0.0)
-    seen = replace(urgent, request=now_asks_for) if now_asks_for is not None else None
-    scene.room.saw(urgent.object.key, seen, 1.0)
-    assert (scene.consider(PATIENCE) is not None) == again
 
 
 def test_units_are_considered_one_at_a_time_with_pauses() -> None:
@@ -251,11 +170,11 @@ def test_units_are_considered_one_at_a_time_with_pauses() -> None:
     scene.fail(unit(replace(GANG, name="first")))
     scene.fail(unit(replace(GANG, name="second")))
     scene.consider(0.0)
-    then = scene.room.next_time()
+    then = scene.reservations.next_time()
     assert then is not None
     assert 0.25 <= then < 0.3
     scene.consider(0.1)
-    assert scene.room.next_time() == then
+    assert scene.reservations.next_time() == then
 
 
 def test_a_reservation_of_nodes_that_have_gone_is_moved() -> None:
@@ -268,7 +187,7 @@ def test_a_reservation_of_nodes_that_have_gone_is_moved() -> None:
     left = tuple(node for node in scene.topologies.nodes if node.name != "x2")
     scene.topologies = replace(scene.topologies, nodes=left)
     assert scene.free_for(unit(ONE)) == 3 + 3 + 4
-    assert NodeChanged("x1") in scene.room.freed()
+    assert NodeChanged("x1") in scene.reservations.freed()
     scene.consider(1.0)
     assert scene.free_for(unit(ONE)) == 3
 
@@ -287,10 +206,10 @@ def test_the_next_in_the_queue_has_the_reservation_once_the_first_is_placed() ->
         scene.fail(each)
         scene.consider(float(time))
     assert scene.delays(second, 4.0)
-    scene.room.placed_or_gone(first.object.key)
+    scene.reservations.drop(first.object.key)
     scene.consider(5.0)
     assert not scene.delays(second, 5.0)
-    assert scene.room.next_time() is not None
+    assert scene.reservations.next_time() is not None
     scene.consider(6.0)
     assert not scene.delays(second, 6.0)
     assert scene.delays(third, 6.0)
@@ -316,48 +235,24 @@ def test_no_place_is_kept_for_pods_above_the_minimum() -> None:
     assert scene.free_for(unit(ONE)) == 3 + 4
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "victims"),
-    [
-        pytest.param(
-            {"a": "x1"}, {"b": "x2", "c": "x3", "d": "x3", "e": "x4"}, None, id="in that place, nobody"
-        ),
-        pytest.param(
-            {"e": "x4"}, {"a": "x1", "c": "x3", "d": "x3"}, ["e"], id="beside it, though x2 is free"
-        ),
-    ],
-)
-def test_who_is_displaced_while_the_first_rack_is_kept_for_another(
-    low: dict[str, str], high: dict[str, str], victims: list[str] | None
-) -> None:
+def test_what_is_nominated_for_others_is_not_reserved() -> None:
     scene = Scene()
-    for priority, running in ((0, low), (9, high)):
-        for name, node in running.items():
-            scene.run(name, node, priority=priority)
-    scene.fail(unit(GANG, 5))
-    assert scene.consider(0.0) is None
-    scene.fail(unit(request("whole-node", pods("p", 1, gpus=4)), 5))
-    assert scene.consider(1.0) == victims
-    assert scene.delays(unit(ONE), 1.0)
+    scene.run("a", "x1", priority=9)
+    scene.run("b", "x3", priority=9)
+    scene.nominated = [
+        Holding("other", "x1", Resources({GPU: 3})),
+        Holding("other", "x2", Resources({GPU: 4})),
+    ]
+    scene.fail(unit(GANG))
+    scene.consider(0.0)
+    reserved = scene.reservations.before(unit(ONE), scene, 0.0)
+    assert [place.nodes for place in reserved] == [frozenset({"x3", "x4"})]
 
 
-def test_each_who_displaces_others_keeps_a_place() -> None:
-    scene = Scene()
-    for name, node in (("a", "x1"), ("b", "x3")):
-        scene.run(name, node)
-    first, second = unit(replace(GANG, name="first"), 5), unit(replace(GANG, name="second"), 4)
-    for time, each, victim in ((0.0, first, "a"), (1.0, second, "b")):
-        scene.fail(each)
-        assert scene.consider(time) == [victim]
-    assert scene.free_for(unit(ONE), 2.0) == 0
-    scene.room.placed_or_gone(second.object.key)
-    assert scene.free_for(unit(ONE), 2.0) == 7
-
-
-def test_whoever_must_not_reserve_or_displace_does_neither() -> None:
-    scene = Scene(room=MakingRoom(reserving=False, displacing=False))
+def test_a_scheduler_that_must_not_reserve_reserves_nothing() -> None:
+    scene = Scene(reservations=Reservations(enabled=False))
     scene.run("a", "x1")
     scene.run("b", "x3")
     scene.fail(unit(GANG, 5))
-    assert scene.consider(0.0) is None
+    scene.consider(0.0)
     assert scene.free_for(unit(ONE)) == 14
