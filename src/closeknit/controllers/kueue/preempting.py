@@ -10,11 +10,15 @@ from closeknit.controllers.kueue.workload_status import Admit, Evict
 from closeknit.dialects.kueue.compile import Nominated
 from closeknit.dialects.kueue.topologies import FAMILY
 from closeknit.dialects.store.view import View
+from closeknit.hub.cluster import Holding
+from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed
+from closeknit.hub.resources import Resources
 from closeknit.hub.workload import ObjectName, PlaceableWorkload, Workload
 from closeknit.scheduler.deciding import decide
-from closeknit.scheduler.preemption import Running, displacement
+from closeknit.scheduler.preempt.running import BoundPod, RunningUnit
+from closeknit.scheduler.preempt.victims import NoVictims, choose_victims
 from closeknit.scheduler.waiting import WaitingQueue, order
 
 
@@ -41,21 +45,21 @@ class Preemptors:
         if self._fits_soon(view, workload):
             self._victims[key] = frozenset()
             return 0
-        plan = displacement(
+        chosen = choose_victims(
             self._plan.books.tracked.engine,
             self._plan.books.tracked.topologies,
             workload,
-            list(self._candidates(waiting)),
+            list(self._candidates(view, waiting)),
             accounts=self._plan.books.accounts,
             now=now,
         )
-        if plan is None:
+        if isinstance(chosen, NoVictims):
             return 0
         uid = waiting.queued.stored.content.metadata.uid
         why = f"Preempted to accommodate a workload (UID: {uid}) due to prioritization in the ClusterQueue"
-        victims = frozenset(each.workload.object.key for each in plan.victims)
-        for each in plan.victims:
-            self._plan.want(each.workload.object.key, Evict("Preempted", why, "InClusterQueue"))
+        victims = frozenset(victim.unit.workload.object.key for victim in chosen.victims)
+        for victim in chosen.victims:
+            self._plan.want(victim.unit.workload.object.key, Evict("Preempted", why, "InClusterQueue"))
         self._victims[key] = victims
         return len(victims)
 
@@ -128,7 +132,7 @@ class Preemptors:
             verdict = decide(engine, topologies, workload, accounts, explained=False)
         return isinstance(verdict.outcome, Placed)
 
-    def _candidates(self, waiting: Nominated) -> Iterator[Running]:
+    def _candidates(self, view: View, waiting: Nominated) -> Iterator[RunningUnit]:
         assert waiting.queue is not None
         mine, newer = waiting.workload, waiting.queue.preempts == "LowerOrNewerEqualPriority"
         for key, each in self._plan.reservations():
@@ -139,8 +143,25 @@ class Preemptors:
                 priority -= _is_newer(each, mine)
             name = ObjectName("kueue.x-k8s.io/v1beta2", "Workload", key.namespace, key.name)
             workload = PlaceableWorkload(name, FAMILY, each.option.request, priority=priority)
-            nodes = frozenset(held.node for held in self._plan.books.held(key).values())
-            yield Running(workload, each.name, each.option.pods, each.since, nodes)
+            yield RunningUnit(workload, each.name, tuple(self._pods(view, key, each)))
+
+    def _pods(self, view: View, key: Key, reservation: Reservation) -> Iterator[BoundPod]:
+        """The pods of a Workload that has quota: the places that are held for it, and others as they run.
+
+        Those that have no place yet count as pods as well: they are admitted, and use quota.
+        """
+        tracked = self._plan.books.tracked
+        holdings = [held for held in self._plan.books.held(key).values() if held.node in tracked.nodes]
+        for pod in view.found(BY_WORKLOAD, key):
+            held = tracked.holding(pod.key)
+            if held is not None and held.node in tracked.nodes:
+                holdings.append(held)
+        places = [replace(held, pods=1) for held in holdings for _ in range(held.pods)]
+        elsewhere = Holding(reservation.name, "", Resources(), 0)
+        places += [elsewhere] * (reservation.option.pods - len(places))
+        for number, held in enumerate(places):
+            pod_key = Key("", "Pod", key.namespace, f"{key.name} {number}")
+            yield BoundPod(pod_key, "", held, reservation.since)
 
 
 def _is_newer(reservation: Reservation, workload: Workload) -> bool:

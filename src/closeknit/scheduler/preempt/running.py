@@ -22,6 +22,7 @@ class BoundPod(msgspec.Struct, frozen=True, gc=False):
     key: Key
     uid: str
     holding: Holding
+    """With no pods for one that uses quota only, because its place is not decided here."""
     started: float
     """On the scheduler's clock: when it was bound, or ``status.startTime`` once the kubelet wrote it."""
     group: str = ""

@@ -61,7 +61,8 @@ class Trials:
             for victim in victims:
                 # Pod by pod: single pods of one controller hold their nodes under one name.
                 for pod in victim.pods:
-                    self.engine.release_pods(pod.holding)
+                    if pod.holding.pods:
+                        self.engine.release_pods(pod.holding)
             verdict = decide(self.engine, self.cluster, self.workload, self.accounts, explained=False)
             return self._part(verdict, goal)
 

@@ -282,13 +282,15 @@ class _Search:
         with engine.fork():
             for unit in self.units:
                 for pod in unit.pods:
-                    engine.release_pods(pod.holding)
-            for node in {pod.node for unit in self.units for pod in unit.pods}:
+                    if pod.holding.pods:
+                        engine.release_pods(pod.holding)
+            for node in {pod.node for unit in self.units for pod in unit.pods if pod.holding.pods}:
                 nodes[node] = self._domain(node) if any(engine.fits(pods, node) for pods in sets) else None
         for evictions in (self.whole, self.surplus):
             for eviction in evictions:
-                if not charged & _queues(eviction.unit.workload):
-                    found = (nodes[pod.node] for pod in eviction.pods)
+                # A workload that is charged as a whole is only compared with others of its own queue.
+                if not self.trials.workload.options and not charged & _queues(eviction.unit.workload):
+                    found = (nodes.get(pod.node) for pod in eviction.pods)
                     eviction.domains = frozenset(domain for domain in found if domain is not None)
             evictions[:] = [eviction for eviction in evictions if eviction.domains != frozenset()]
 

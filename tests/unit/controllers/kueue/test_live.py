@@ -189,6 +189,37 @@ def test_a_workload_of_higher_priority_takes_the_place_of_one_of_lower() -> None
     run(live, *queues(queue), json.dumps(high_class), *RACKS, job(4, name="low"))
 
 
+def priority_class(name: str, value: int) -> str:
+    """A WorkloadPriorityClass."""
+    made = json.loads(written("WorkloadPriorityClass", name, {})) | {"value": value}
+    del made["spec"]
+    return json.dumps(made)
+
+
+def of_class(name: str, text: str) -> str:
+    """A Job with a priority class."""
+    made = json.loads(text)
+    made["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = name
+    return json.dumps(made)
+
+
+def test_the_workload_of_the_lowest_priority_is_evicted_alone_even_if_it_has_run_longer() -> None:
+    async def live(cluster: Controlled) -> None:
+        await cluster.settle(60)
+        await cluster.create(*objects(of_class("middle", job(12, name="fresh", own={}))))
+        await cluster.settle(30)
+        await cluster.create(*objects(of_class("high", job(12, name="high", own={}))))
+        await cluster.settle(60)
+        await cluster.quiet()
+        assert (await conditions(cluster, "long"))["Evicted"] == "True Preempted"
+        assert "Evicted" not in await conditions(cluster, "fresh")
+        assert (await conditions(cluster, "high"))["Admitted"] == "True Admitted"
+
+    queue = cluster_queue(preemption={"withinClusterQueue": "LowerPriority"})
+    classes = [priority_class(name, value) for name, value in (("low", 1), ("middle", 5), ("high", 10))]
+    run(live, *queues(queue), *classes, *RACKS, of_class("low", job(12, name="long", own={})))
+
+
 @pytest.mark.requirement("K22", "K23")
 def test_pods_of_a_lost_node_are_placed_again_near_the_others() -> None:
     async def live(cluster: Controlled) -> None:
