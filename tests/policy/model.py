@@ -167,6 +167,8 @@ class World:
     units: dict[str, Unit] = field(default_factory=dict)
     queues: dict[str, Queue] = field(default_factory=dict)
     budgets: dict[str, Budget] = field(default_factory=dict)
+    nominations: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By unit, the nodes of the pods of its plan, once the victims are gone and until it is bound."""
     log: list[str] = field(default_factory=list)
     """What was decided, for people."""
 
@@ -236,6 +238,18 @@ def queue_key(world: World, unit: Unit, depth: int, levels: int) -> tuple[object
     return tuple(key)
 
 
+# --------------------------------------------------------------------------------------- nomination
+
+
+def kept_from(world: World, unit: Unit) -> Iterator[tuple[Unit, tuple[str, ...]]]:
+    """Section "Nomination": what is nominated for others and may not be taken by this unit."""
+    for name, nodes in world.nominations.items():
+        other = world.units[name]
+        overrules = other.queue == unit.queue and unit.priority > other.priority
+        if other is not unit and not overrules:
+            yield other, nodes
+
+
 # --------------------------------------------------------------------------------------------- quota
 
 
@@ -255,10 +269,17 @@ def affordable(world: World, unit: Unit, gone: frozenset[str] = frozenset()) -> 
     """Section "Quota": how many more of its pods a unit may have by the limits and quotas of its queues."""
     most = len(unit.pending)
     for queue in path(world, unit.queue):
+        nominated = {
+            other.name: other.gpus * len(nodes)
+            for other, nodes in kept_from(world, unit)
+            if queue in path(world, other.queue)
+        }
         if queue.limit != UNLIMITED:
-            most = min(most, (queue.limit - usage(world, queue.name, gone=gone)) // unit.gpus)
+            used = usage(world, queue.name, gone=gone) + sum(nominated.values())
+            most = min(most, (queue.limit - used) // unit.gpus)
         if queue.quota != UNLIMITED and not unit.may_be_evicted:
             used = usage(world, queue.name, only_guaranteed=True, gone=gone)
+            used += sum(gpus for name, gpus in nominated.items() if not world.units[name].may_be_evicted)
             most = min(most, (queue.quota - used) // unit.gpus)
     return max(most, 0)
 
@@ -275,6 +296,10 @@ def placement(
         for pod in other.running:
             if pod.name not in gone:
                 held[pod.node] += other.gpus
+    for other, nominated in kept_from(world, unit):
+        for name in nominated:
+            if name in held:
+                held[name] += other.gpus
     shapes = tuple(
         (node.name, node.rack, node.gpus, held[node.name], node.cordoned)
         for node in sorted(world.nodes.values(), key=lambda node: node.name)
@@ -310,7 +335,15 @@ def _solved(
 
 
 def try_unit(world: World, unit: Unit) -> bool:
-    """Section "Queue order": bind the minimum of a unit, or one more pod; whether that was possible."""
+    """Section "Queue order": bind the minimum of a unit, or one more pod; whether that was possible.
+
+    Section "Nomination": a unit for which something is nominated gets all pods of its plan, or the plan is dropped.
+    """
+    if (nominated := world.nominations.pop(unit.name, None)) is not None:
+        nodes = helps(world, unit, len(nominated), frozenset())
+        if nodes is not None:
+            bind(world, unit, nodes)
+            return True
     pods = affordable(world, unit)
     if pods < unit.least:
         return False
@@ -535,13 +568,8 @@ def _is_close(one: VictimSet, other: VictimSet) -> bool:
 def carry_out(world: World, unit: Unit, plan: Plan) -> None:
     """Section "The plan": evict, and bind what was nominated."""
     world.log.append(f"{world.now:.0f} evict {' '.join(plan.victims.names)} for {unit.name}")
-    # The unit's pods are bound first: its victims' new pods never get what is nominated for it.
-    pending = unit.pending
     evict(world, plan.victims.names)
-    for pod, node in zip(pending, plan.nodes, strict=False):
-        pod.node, pod.start = node, world.stamp
-    world.log.append(f"{world.now:.0f} bind {unit.name}: {' '.join(plan.nodes)}")
-    look_at_minimum(world, unit)
+    world.nominations[unit.name] = plan.nodes
 
 
 def evict(world: World, names: Iterable[str]) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 
 from tests.policy import sequences
 from tests.policy.harness import running_bed
+from tests.policy.shrinking import drawn, shrunk
 from tests.policy.sequences import CALM, Flavour
 
 FLAVOURS = {
@@ -13,6 +14,7 @@ FLAVOURS = {
     "calm": CALM,
     "plain": Flavour(queues=False, budgets=False, runtimes=False),
     "budgets": Flavour(queues=False, runtimes=False),
+    "limits": Flavour(priorities=False, reclaim=False, budgets=False, runtimes=False),
     "lanes": Flavour(reclaim=False, budgets=False, runtimes=False),
     "quota": Flavour(budgets=False, runtimes=False),
 }
@@ -39,8 +41,6 @@ with running_bed() as run:
             if a.show:
                 a.show -= 1
                 d = r.difference
-                print(seed, d.event, d.what, "live", d.live, "model", d.foreseen)
-                print(sequences.written(s))
-                print("LIVE ", *d.live_log[-14:], sep="\n  ")
-                print("MODEL", *d.model_log[-10:], sep="\n  ")
+                s = shrunk(s, run)
+                print(f"------------ seed {seed}", drawn(s, run(s).difference), sep="\n", flush=True)
 print(kinds, f"{(time.process_time() - t) / a.n * 1000:.0f} ms each")
