@@ -35,7 +35,6 @@ BASE = WorkloadBase(
     accounts=(Account(("Queue a",), Resources()),),
     grace_period=30.0,
     run_seconds=60.0,
-    grace_period=30.0,
     preemptible=False,
     preempts=False,
     preemption_delay=30.0,
