@@ -18,7 +18,7 @@ import msgspec
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.quota import Account, Option
-from closeknit.hub.request import Request
+from closeknit.hub.request import Group, Request
 
 STALENESS_GRACE = 60.0
 """Seconds that a gang may stay below its minimum unless it specifies another time, as in KAI."""
@@ -44,6 +44,14 @@ class RunningPod(NamedTuple):
     group: str
     name: str
     """Its own, without the namespace, which is the workload's."""
+
+
+class Companions(msgspec.Struct, frozen=True, gc=False):
+    """Groups of workloads that are scheduled later, and in the same domain as this one."""
+
+    level: str
+    """The node label of the level of the domain."""
+    groups: tuple[Group, ...]
 
 
 class _Identified(msgspec.Struct, frozen=True, gc=False):
@@ -92,6 +100,8 @@ class WorkloadBase(_Identified, frozen=True, gc=False, kw_only=True):
     """What is worth knowing besides where pods above its minimum are left out."""
     running: tuple[RunningPod, ...] = ()
     """Its pods that have a node already; filled in even where there is no request."""
+    companions: Companions | None = None
+    """What should fit into the domain that is chosen for it; None once it or one of them runs."""
 
     @property
     def key(self) -> Key:
@@ -127,6 +137,7 @@ class WorkloadBase(_Identified, frozen=True, gc=False, kw_only=True):
             notes=self.notes if notes is None else notes,
             if_left_out=self.if_left_out,
             running=self.running if running is None else running,
+            companions=self.companions,
         )
 
     def invalid(self, problems: tuple[Problem, ...], *, missing_pods: int = 0) -> InvalidWorkload:

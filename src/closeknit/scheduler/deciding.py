@@ -15,9 +15,9 @@ from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Assignment, DomainFit, Outcome, Placed, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.quota import Option, refused
-from closeknit.hub.request import Request
+from closeknit.hub.request import Group, Request
 from closeknit.hub.topology import Topology
-from closeknit.hub.workload import PlaceableWorkload, UnplaceableWorkload, Workload
+from closeknit.hub.workload import Companions, PlaceableWorkload, UnplaceableWorkload, Workload
 from closeknit.scheduler.gangs.states import BelowMinimum
 from closeknit.scheduler.known_failures import KnownFailures
 from closeknit.scheduler.metering import cheapest_first, lacking_for, metered
@@ -141,11 +141,12 @@ def decide(
     solve: Callable[[Request], Outcome] = engine.solve if explained else engine.decide
     if failures is not None:
         solve = partial(failures.solve, engine, explained=explained)
-    verdict = _first_that_fits(solve, cluster, workload, accounts)
+    verdict = _first_that_fits(engine, solve, cluster, workload, accounts)
     return _afforded(engine, verdict, metered) if metered is not None else verdict
 
 
 def _first_that_fits(
+    engine: Engine,
     solve: Callable[[Request], Outcome],
     cluster: Cluster,
     workload: PlaceableWorkload,
@@ -157,7 +158,7 @@ def _first_that_fits(
     most = max(option.pods for option in options)
     for option, part in _affordable(workload, options, accounts, lacking):
         asking = workload if part.request is workload.request else replace(workload, request=part.request)
-        found = _decided(solve, cluster, asking)
+        found = _decided(engine, solve, cluster, asking)
         if isinstance(found.outcome, Placed) and part is not option:
             wishes = found.outcome.wishes
             left_out = wishes.left_out + option.pods - part.pods
@@ -195,12 +196,36 @@ def _placed(verdict: Verdict) -> int:
     return option.pods - verdict.outcome.wishes.left_out
 
 
-def _decided(solve: Callable[[Request], Outcome], cluster: Cluster, workload: PlaceableWorkload) -> Verdict:
+def _decided(
+    engine: Engine, solve: Callable[[Request], Outcome], cluster: Cluster, workload: PlaceableWorkload
+) -> Verdict:
     topology = cluster.topology_of(workload.request)
     try:
+        if workload.companions is not None:
+            placed = _with_companions(engine, solve, workload.request, workload.companions)
+            if placed is not None:
+                return Verdict(workload, placed, topology)
         return Verdict(workload, solve(workload.request), topology)
     except InvalidError as error:
         return Verdict(workload, Failed(error.problems), topology)
+
+
+def _with_companions(
+    engine: Engine, solve: Callable[[Request], Outcome], request: Request, companions: Companions
+) -> Placed | None:
+    """Place a request in a domain that has room for as many as possible of those that will follow it.
+
+    None if that finds no placement; the request by itself then has none either, or a search of its own.
+    """
+    root = request.root
+    later = Group(f"{root.name}/companions", companions.groups, minimum=0)
+    whole = Group(f"{root.name}/with-companions", (root, later), required=companions.level)
+    outcome = solve(replace(request, root=whole))
+    if not isinstance(outcome, Placed):
+        return None
+    own = {pods.name for pods in root.pod_sets()}
+    placed = engine.describe(request, [each for each in outcome.assignments if each.pod_set in own])
+    return replace(placed, statistics=outcome.statistics)
 
 
 def _has_quota(workload: Workload, option: Option) -> bool:

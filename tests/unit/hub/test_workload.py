@@ -13,6 +13,7 @@ from closeknit.hub.quota import Account, Option
 from closeknit.hub.request import Group, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import (
+    Companions,
     IncompleteWorkload,
     InvalidWorkload,
     ObjectName,
@@ -44,6 +45,7 @@ BASE = WorkloadBase(
     notes=(WORTH_KNOWING,),
     if_left_out=(WORTH_KNOWING,),
     running=(RunningPod("g", "p"),),
+    companions=Companions("rack", ()),
 )
 CONVERTED: list[Any] = [
     pytest.param(BASE.placeable(REQUEST), id="placeable"),

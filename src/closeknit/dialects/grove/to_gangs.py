@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from closeknit.apis.closeknit_keys import SHARED_DOMAIN, SHARED_DOMAIN_LEVEL
 from closeknit.apis.grove_keys import COMPONENT, PREFIX, SCHEDULER_NAME, TOPOLOGY_NAME
 from closeknit.apis.kai_keys import SCHEDULER, SKIP
 from closeknit.dialects.core.assumed_pods import RESOURCES_ANNOTATION, assuming
@@ -18,7 +19,7 @@ from closeknit.dialects.core.kinds import new_object
 from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.instances import CliqueInstance, instances_of
-from closeknit.dialects.grove.names import pod_name, scaled_name
+from closeknit.dialects.grove.names import pod_name, replica_name, scaled_name
 from closeknit.dialects.grove.to_cliques import default_labels, metadata
 
 
@@ -75,6 +76,10 @@ def _metadata(
     annotations.update(assuming({instance.name: instance.clique.shape.resources for instance in members}))
     if made.topology is not None and constrained:
         annotations[TOPOLOGY_NAME] = made.topology
+    if made.levels.required is not None and made.groups:
+        # Any of the scaling groups may get gangs of its own later.
+        annotations[SHARED_DOMAIN] = replica_name(made.name, members[0].replica)
+        annotations[SHARED_DOMAIN_LEVEL] = made.levels.required
     if scheduler == SCHEDULER:
         annotations[SKIP] = "true"
     return metadata(made, name, labels, annotations)

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
+from closeknit.apis.closeknit_keys import SHARED_DOMAIN
 from closeknit.apis.kai_keys import NODE_POOL
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
-from closeknit.dialects.compiling import known_topologies
+from closeknit.dialects.compiling import known_topologies, topologies_of
 from closeknit.dialects.core.assumed_pods import (
     MissingPods,
     pods_missing,
@@ -40,8 +41,9 @@ from closeknit.dialects.kai.queueing import grace_period, preemption_delay, queu
 from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.rules import minimum_problems, share_problems
 from closeknit.dialects.kai.running_apart import running_apart
+from closeknit.dialects.kai.shared_domains import domain_in_use, inside, leader_of, level_of, sharing
 from closeknit.dialects.kai.subgroups import Tree, tree
-from closeknit.dialects.kai.terms import PRIORITIES, group_terms, leaves_of
+from closeknit.dialects.kai.terms import PRIORITIES, GroupTerms, group_terms, leaves_of
 from closeknit.dialects.kai.topologies import FAMILY
 from closeknit.dialects.ownership import pods_of
 from closeknit.dialects.store.objects import Reported, Stored
@@ -52,7 +54,7 @@ from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, parted
 from closeknit.hub.request import Group, Request
-from closeknit.hub.workload import RunningPod, Workload, WorkloadBase
+from closeknit.hub.workload import Companions, RunningPod, Workload, WorkloadBase
 
 
 class ReadGroup(msgspec.Struct, frozen=True, gc=False):
@@ -141,9 +143,13 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     pool = stored.content.metadata.labels.get(NODE_POOL, "")
     found.extend(unlabelled_nodes(view, levels))
     found.extend(running_apart(view, subgroups, levels, present))
+    base = terms.workload
+    limited: Callable[[Group], Group] = _not_limited
+    if ours and not view.judging and SHARED_DOMAIN in stored.content.metadata.annotations:
+        base, limited = _sharing_a_domain(view, stored, terms, present)
     return _judged(
         stored,
-        terms.workload,
+        base,
         found,
         wrong_queue=of_spec.wrong_queue,
         present=present,
@@ -154,9 +160,71 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
             None
             if lacks_pods or view.judging
             else Request(
-                name, in_pool(pool, _root(spec, name, whole or subgroups, levels, groups)), levels.topology
+                name,
+                limited(in_pool(pool, _root(spec, name, whole or subgroups, levels, groups))),
+                levels.topology,
             )
         ),
+    )
+
+
+def _not_limited(root: Group) -> Group:
+    return root
+
+
+def _sharing_a_domain(
+    view: View, group: Stored[wire.PodGroup], terms: GroupTerms, present: Members
+) -> tuple[WorkloadBase, Callable[[Group], Group]]:
+    """The workload of a PodGroup that shares a domain with others, and what limits its request to it."""
+    base, leader = terms.workload, leader_of(group)
+    topology = terms.of_spec.levels.topology
+    level = level_of(view, group, topology)
+    runs = any(pod.stage is Stage.RUNNING for pods in present.by_leaf.values() for pod in pods)
+    if leader is None or topology is None or level is None or runs:
+        # Its own pods that run keep the others in their domain.
+        return base, _not_limited
+    domain = view.derive(domain_in_use, leader, topology, level)
+    if domain is not None:
+        known = view.derive(topologies_of, FAMILY)[topology]
+        return base, lambda root: inside(root, domain, known)
+    if group.key != leader:
+        return base, _not_limited
+    others = tuple(key for key in view.derive(sharing, leader) if key != leader)
+    groups = tuple(root for key in others if (root := view.derive(companion, key, topology)) is not None)
+    return replace(base, companions=Companions(level, groups) if groups else None), _not_limited
+
+
+def companion(view: View, key: Key, topology: str) -> Group | None:
+    """The request of a PodGroup that is scheduled later, from its pods or what is assumed of them.
+
+    Its groups have names that no other PodGroup's have. None if something is wrong with it.
+    """
+    stored, terms = view.get(key), view.derive(group_terms, key)
+    assert stored is not None
+    of_spec = terms.of_spec
+    if terms.problems or of_spec.levels.topology not in (None, topology):
+        return None
+    spec, name = stored.content.spec, workload_name(stored.namespace, stored.name)
+    found: list[Problem] = []
+    present = members(pods_of(view, key, FAMILY, all_waiting=True), name, of_spec.subgroups)
+    groups = leaf_pods(
+        name,
+        of_spec.leaves,
+        present,
+        terms.assumed,
+        {},
+        tree=of_spec.subgroups,
+        lacking=too_few_given,
+        found=found,
+        missing=[],
+    )
+    if found or present.problems:
+        return None
+    pool = stored.content.metadata.labels.get(NODE_POOL, "")
+    root = in_pool(pool, _root(spec, name, of_spec.subgroups, of_spec.levels, groups))
+    return root.mapped(
+        lambda pods: replace(pods, name=f"{name}/{pods.name}"),
+        lambda group: replace(group, name=f"{name}/{group.name}"),
     )
 
 

@@ -19,6 +19,7 @@ from closeknit.dialects.kai.express import express
 from closeknit.dialects.kai.joining import joining_indexes
 from closeknit.dialects.kai.owners import GROUPS_BY_OWNER, OWNERS, check_pod, makes, owner_of
 from closeknit.dialects.kai.queues import check_queue
+from closeknit.dialects.kai.shared_domains import SHARING
 from closeknit.dialects.kai.status import pod_group_status, pod_status
 from closeknit.dialects.kai.terms import pods_awaited
 from closeknit.dialects.kai.topologies import FAMILY
@@ -56,7 +57,7 @@ KAI = Family(
     awaits={PodGroup: pods_awaited},
     owner_of=owner_of,
     makes=makes,
-    indexes=(GROUPS_BY_OWNER, *joining_indexes(tuple(OWNERS))),
+    indexes=(GROUPS_BY_OWNER, SHARING, *joining_indexes(tuple(OWNERS))),
     borrows=("grove",),
     passed_over={
         "scheduling.run.ai": words("BindRequest"),
