@@ -175,7 +175,7 @@ def test_one_that_follows_waits_if_the_domain_is_full() -> None:
 
 def test_domains_of_one_name_in_different_zones_are_different() -> None:
     nodes = [node(f"{zone}{i}", zone=zone, rack="r") for zone in "ab" for i in range(2)]
-    shared = {"level": "rack", "topologyConstraint": together("rack")}
+    shared: dict[str, Any] = {"level": "rack", "topologyConstraint": together("rack")}
     following = Following(
         topology("zone", "rack"),
         *nodes,
