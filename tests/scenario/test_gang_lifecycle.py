@@ -34,6 +34,8 @@ class World:
         self.clock = HandClock()
         self.cluster = EmbeddedCluster(DEFINITIONS, clock=self.clock, dice=Random(1))
         self._work: asyncio.Task[None] | None = None
+        self.slow: set[str] = set()
+        """Pods that do not end although their deletion was requested."""
 
     def start(self) -> None:
         """Start a scheduler."""
@@ -60,7 +62,8 @@ class World:
             for each in (await self.cluster.list(PODS)).items:
                 name = each["metadata"]["name"]
                 if "deletionTimestamp" in each["metadata"]:
-                    await self.delete(name)
+                    if name not in self.slow:
+                        await self.delete(name)
                 elif each["spec"].get("nodeName") and (each.get("status") or {}).get("phase") == "Pending":
                     await self.cluster.patch(
                         PODS, name, MergePatch({"status": READY}), namespace="default", subresource="status"
@@ -106,13 +109,15 @@ class World:
 
 
 @asynccontextmanager
-async def running_gang(pods: int = 5, *, grace: str = "20s", nodes: int = 5) -> AsyncIterator[World]:
+async def running_gang(
+    pods: int = 5, *, grace: str = "20s", nodes: int = 5, **spec: Any
+) -> AsyncIterator[World]:
     """A gang of which all pods run, one on each node."""
     world = World()
     try:
         await world.create(*(node(f"n{i}", 1) for i in range(nodes)))
         members = [labelled(pod(f"p{i}", "g")) for i in range(pods)]
-        await world.create(pod_group("g", minMember=pods, stalenessGracePeriod=grace), *members)
+        await world.create(pod_group("g", minMember=pods, stalenessGracePeriod=grace, **spec), *members)
         world.start()
         await world.settle(5)
         assert all((await world.nodes()).values())
@@ -205,6 +210,26 @@ async def test_a_gang_is_not_evicted_while_its_replacement_is_on_its_way() -> No
 
         assert len(await world.nodes()) == 5
         assert all((await world.nodes()).values())
+
+
+async def test_a_gang_is_not_evicted_while_others_are_evicted_for_its_replacement() -> None:
+    async with running_gang(2, nodes=2, priorityClassName="build-preemptible") as world:
+        lost = (await world.nodes())["p1"]
+        await world.delete("p1")
+        low = pod_group("low", minMember=1, priorityClassName="train")
+        await world.create(low, pod("low-0", "low", on=lost))
+        world.slow.add("low-0")
+        await world.settle(STALE_FOR - 5)
+        await world.create(labelled(pod("r1", "g")))
+        await world.settle(20)
+        leaving = await world.cluster.get(PODS, "low-0", namespace="default")
+        assert "deletionTimestamp" in leaving["metadata"]
+        assert set(await world.nodes()) == {"p0", "r1", "low-0"}
+
+        world.slow.clear()
+        await world.settle(10)
+        assert all((await world.nodes()).values())
+        assert set(await world.nodes()) == {"p0", "r1"}
 
 
 async def test_a_stale_gang_stays_for_ever_if_its_grace_period_is_negative() -> None:

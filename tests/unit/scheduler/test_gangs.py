@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from closeknit.hub.keys import Key
+from closeknit.hub.quota import Account
+from closeknit.hub.resources import Resources
 from closeknit.scheduler.acting import EVICTION_TRIES
 from closeknit.scheduler.answers import Answer
 from closeknit.scheduler.cluster_state import ClusterState
@@ -28,7 +30,7 @@ from closeknit.scheduler.gangs.states import (
 )
 from closeknit.scheduler.reporter import Silence
 from closeknit.scheduler.settings import Settings
-from tests.unit.scheduler.objects import entry, node, pod, pod_group
+from tests.unit.scheduler.objects import GPU, entry, node, pod, pod_group, queue
 
 UNIT = Key("scheduling.run.ai", "PodGroup", "default", "g")
 TWO_PARTS = [{"name": name, "minMember": 2} for name in ("a", "b")]
@@ -415,3 +417,33 @@ def test_an_eviction_without_an_answer_is_requested_again_and_given_up_after_a_w
     assert scheduler.sent(Evict) == []
     core.evict_overdue(71.0)
     assert scheduler.sent(Evict) == ["p0"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "refused", "gpus"),
+    [
+        pytest.param([Answer.DONE], 0, 0, id="an eviction that the server accepts releases quota at once"),
+        pytest.param([Answer.REFUSED], 1, 1, id="an eviction that the server refuses for good is counted"),
+        pytest.param(
+            [Answer.LATER] * EVICTION_TRIES,
+            1,
+            1,
+            id="an eviction that the server refuses for now is counted once",
+        ),
+    ],
+)
+def test_the_answer_to_an_eviction(answers: list[Answer], refused: int, gpus: int) -> None:
+    group = pod_group("g", minMember=2, queue="q")
+    scheduler = Sending(node("n0", 1), queue("q"), group, pod("p0", "g", on="n0"))
+    core = scheduler.core
+    core.look(0.0)
+    core.evict_overdue(60.0)
+    (call,) = scheduler.calls
+    for answer in answers:
+        core.acting.answered(Answered(call, answer))
+
+    assert core.accounts.used(Account(("Queue q",), Resources()), GPU) == gpus
+    core.look(61.0)
+    state = core.gangs.below_minimum(UNIT)
+    assert isinstance(state, PartiallyBound)
+    assert state.refused == refused
