@@ -16,7 +16,7 @@ RESULTS := build/requirements.json
 SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm storm-real check format oracle planted slices fuzz reword peers bench bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
+.PHONY: help setup demo test test-slow test-long storm storm-real check format oracle planted slices fuzz reword peers peer-tests bench bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ reword: $(READY) ## append a word to every message in a copy, and list the tests
 
 peers: $(READY) ## validate and translate manifests of other projects (ARGS=FOLDER, with a checkout of each)
 	$(BIN)/python -m tests.trials.peers_run $(ARGS)
+
+peer-tests: $(READY) ## compare with other schedulers' test tables and write the page of the docs (RECORD=1 records changed outcomes for review)
+	$(BIN)/python -m tests.peers.recording $(if $(RECORD),--record) $(ARGS)
 
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 	$(BIN)/python -m bench $(ARGS)
