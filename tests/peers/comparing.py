@@ -12,15 +12,32 @@ _Signature: TypeAlias = tuple[tuple[object, ...], ...]
 
 def same(case: Case, one: Outcome, other: Outcome) -> bool:
     """Whether outcomes agree on all that both say."""
-    return all(
-        _counts(one[name]) == _counts(other[name])
-        and (
-            one[name].nodes is None
-            or other[name].nodes is None
-            or _places(case, one[name]) == _places(case, other[name])
-        )
-        for name in one.keys() & other.keys()
-    )
+    return all(_agree(case, one[name], other[name]) for name in one.keys() & other.keys())
+
+
+def _agree(case: Case, one: Result, other: Result) -> bool:
+    if _counts(one) != _counts(other):
+        return False
+    if one.nodes is None or other.nodes is None:
+        return True
+    return _places(case, one) == _places(case, other)
+
+
+def keeps(case: Case, outcome: Outcome) -> bool:
+    """Whether an outcome is on the nodes, or in the one domain, that a table asks for."""
+    labels = {node.name: node.labels for node in case.nodes}
+    for name, expected in case.expected.items():
+        nodes = outcome[name].nodes or {}
+        if expected.within and not nodes.keys() <= set(expected.within):
+            return False
+        if expected.together and len({labels[node].get(expected.together) for node in nodes}) > 1:
+            return False
+    return True
+
+
+def as_expected(case: Case, outcome: Outcome) -> bool:
+    """Whether an outcome is what the peer's table expects."""
+    return same(case, case.expected, outcome) and keeps(case, outcome)
 
 
 def _counts(result: Result) -> tuple[int, int, int]:

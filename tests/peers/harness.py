@@ -26,7 +26,7 @@ from closeknit.scheduler.settings import Settings
 from closeknit.simulator.virtual_time import VirtualClock, VirtualLoop
 from tests.peers import manifests
 from tests.peers.manifests import NAMESPACE, UNIT
-from tests.peers.records import Case, Outcome, Result, Unit
+from tests.peers.records import Case, Outcome, Pods, Result, Unit
 
 HORIZON: Final = 200.0
 """Seconds that the scheduler works: longer than all that it repeats after a while."""
@@ -130,26 +130,36 @@ class _Run:
         if group is not None:
             await self._api.create(*group)
         for pod, spec in pods:
-            name = pod["metadata"]["name"]
-            self._pods[name] = (unit, pod)
-            if spec.stays:
-                self._staying.add(name)
-            running = {**pod, "spec": {**pod["spec"], "nodeName": spec.node}} if spec.node else pod
-            await self._api.create(PODS, running)
-            if spec.node:
-                ran = 0.0 if spec.ran is None else self._clock.monotonic() - self._starts + spec.ran
-                await self._report(name, ran, spec.ended or "Running")
-            if spec.leaving:
-                self._leaving.add(name)
-                await self._api.delete(PODS, name, namespace=NAMESPACE)
-                self._ends(name)
+            if spec.arrives is None:
+                await self._create_pod(unit, pod, spec)
+            else:
+                self.soon(self._arrives_later(unit, pod, spec))
+
+    async def _arrives_later(self, unit: Unit, pod: Object, spec: Pods) -> None:
+        await self._until(self._starts + (spec.arrives or 0.0))
+        await self._create_pod(unit, pod, spec)
+
+    async def _create_pod(self, unit: Unit, pod: Object, spec: Pods) -> None:
+        name = pod["metadata"]["name"]
+        self._pods[name] = (unit, pod)
+        if spec.stays:
+            self._staying.add(name)
+        running = {**pod, "spec": {**pod["spec"], "nodeName": spec.node}} if spec.node else pod
+        await self._api.create(PODS, running)
+        if spec.node:
+            ran = 0.0 if spec.ran is None else self._clock.monotonic() - self._starts + spec.ran
+            await self._report(name, ran, spec.ended or "Running")
+        if spec.leaving:
+            self._leaving.add(name)
+            await self._api.delete(PODS, name, namespace=NAMESPACE)
+            self._ends(name)
 
     async def _arrives(self, unit: Unit, seconds: float) -> None:
-        await self._clock.sleep(seconds)
+        await self._until(self._starts + seconds)
         await self._create(unit)
 
     async def _leaves(self, unit: Unit, seconds: float) -> None:
-        await self._clock.sleep(seconds)
+        await self._until(self._starts + seconds)
         for name, (owner, _) in list(self._pods.items()):
             if owner is unit:
                 del self._pods[name]

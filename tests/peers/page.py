@@ -125,7 +125,7 @@ def _differences(peer: str) -> Iterator[str]:
             continue
         yield from (f"### {heading}: {_NAMES[peer]}", "")
         for cause, cases in sorted(found.items(), key=lambda each: (-len(each[1]), each[0])):
-            yield from (f"**{records.causes()[cause]}**", "")
+            yield from (f"**{records.causes().get(cause, cause)}**", "")
             for file, case in cases:
                 reason = f" {case.reason}" if case.reason else ""
                 yield f"- {case.id} (`{file.stem}`).{reason}"

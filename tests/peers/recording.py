@@ -13,7 +13,7 @@ from pathlib import Path
 
 from closeknit.hub.copying import replace
 from tests.peers import page, records
-from tests.peers.comparing import same
+from tests.peers.comparing import as_expected, same
 from tests.peers.records import PEERS, UNREVIEWED, Case, Outcome
 from tests.peers.running import run
 
@@ -44,7 +44,7 @@ def record(peer: str) -> Iterator[str]:
 
 def judged(case: Case, outcome: Outcome) -> Case:
     """A case with this outcome recorded."""
-    if same(case, case.expected, outcome):
+    if as_expected(case, outcome):
         return replace(case, verdict="same", cause="", reason="", closeknit=None)
     if case.closeknit is not None and same(case, case.closeknit, outcome):
         return case

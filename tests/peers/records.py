@@ -103,6 +103,8 @@ class Pods(Record, frozen=True, kw_only=True):
     """A label over whose values pods with the same labels are spread with a skew of at most 1."""
     port: int | None = None
     overhead: Amounts = {}
+    arrives: int | float | None = None
+    """Seconds after the start at which they are created, where it is after their unit."""
     order: int | None = None
     """KAI's ``kai.scheduler/task-priority``: pods with higher numbers first."""
     tolerates: list[str] = []
@@ -167,6 +169,10 @@ class Result(Record, frozen=True, kw_only=True):
     """How many evictions there were; more than pods where it never comes to rest."""
     nodes: dict[str, int] | None = None
     """Bound pods by node; None where a table does not fix it."""
+    within: list[str] = []
+    """The only nodes that bound pods may use, where a table says so."""
+    together: str = ""
+    """The label of which all nodes of bound pods have one value, where a table says so."""
 
 
 Outcome: TypeAlias = dict[str, Result]
