@@ -27,14 +27,14 @@ def surroundings(case: Case) -> Iterator[tuple[Resource, Json]]:
     for priority, preempts in sorted({each for unit in case.units for each in _priorities(unit)}):
         fields = _given(value=priority, preemptionPolicy="" if preempts else "Never")
         name = _class(priority, preempts=preempts)
-        yield PRIORITY_CLASSES, _object("scheduling.k8s.io/v1", "PriorityClass", name, **fields)
+        yield PRIORITY_CLASSES, obj("scheduling.k8s.io/v1", "PriorityClass", name, **fields)
     for name, levels in case.topologies.items():
         spec = {"levels": [{"nodeLabel": level} for level in levels]}
-        yield _TOPOLOGIES, _object("kai.scheduler/v1alpha1", "Topology", name, spec=spec)
+        yield _TOPOLOGIES, obj("kai.scheduler/v1alpha1", "Topology", name, spec=spec)
     for queue in case.queues:
         yield _QUEUES, _queue(queue)
-    for node in case.nodes:
-        yield NODES, _node(node)
+    for each in case.nodes:
+        yield NODES, node(each)
     for budget in case.budgets:
         yield _BUDGETS, _budget(budget)
 
@@ -56,7 +56,8 @@ def unit_objects(unit: Unit) -> tuple[tuple[Resource, Json] | None, list[tuple[J
             return None, pods
 
 
-def _object(version: str, kind: str, name: str, **fields: Any) -> Json:
+def obj(version: str, kind: str, name: str, **fields: Any) -> Json:
+    """An object of the API."""
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **fields}
 
 
@@ -71,24 +72,26 @@ def _class(priority: int, *, preempts: bool = True) -> str:
     return f"priority-{priority}{'' if preempts else '-never'}".replace("--", "-minus-")
 
 
-def _amounts(amounts: Mapping[str, Amount]) -> dict[str, str]:
-    return {_NAMES.get(name, name): str(amount) for name, amount in amounts.items()}
+def amounts(given: Mapping[str, Amount]) -> dict[str, str]:
+    """Amounts by the name that Kubernetes has for a resource."""
+    return {_NAMES.get(name, name): str(amount) for name, amount in given.items()}
 
 
-def _node(node: Node) -> Json:
-    offers = _amounts({"pods": _PODS_OF_A_NODE, **node.offers})
-    made = _object(
+def node(record: Node) -> Json:
+    """A node that is ready."""
+    offers = amounts({"pods": _PODS_OF_A_NODE, **record.offers})
+    made = obj(
         "v1",
         "Node",
-        node.name,
-        spec={"taints": [{"key": key, "effect": "NoSchedule"} for key in node.taints]},
+        record.name,
+        spec={"taints": [{"key": key, "effect": "NoSchedule"} for key in record.taints]},
         status={
             "capacity": offers,
             "allocatable": offers,
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     )
-    made["metadata"]["labels"] = {HOST: node.name, **node.labels}
+    made["metadata"]["labels"] = {HOST: record.name, **record.labels}
     return made
 
 
@@ -108,7 +111,7 @@ def _queue(queue: Queue) -> Json:
         preemptMinRuntime=queue.preempt_min_runtime,
         reclaimMinRuntime=queue.reclaim_min_runtime,
     )
-    return _object("scheduling.run.ai/v2", "Queue", queue.name, spec=spec)
+    return obj("scheduling.run.ai/v2", "Queue", queue.name, spec=spec)
 
 
 def _budget(budget: Budget) -> Json:
@@ -117,7 +120,7 @@ def _budget(budget: Budget) -> Json:
         minAvailable=budget.min_available,
         maxUnavailable=budget.max_unavailable,
     )
-    made = _object("policy/v1", "PodDisruptionBudget", budget.name, spec=spec)
+    made = obj("policy/v1", "PodDisruptionBudget", budget.name, spec=spec)
     made["metadata"]["namespace"] = NAMESPACE
     return made
 
@@ -137,7 +140,7 @@ def _kai_group(unit: Unit, pods: int) -> Json:
         preemptionDelay=unit.preemption_delay,
         stalenessGracePeriod=unit.staleness,
     )
-    made = _object("scheduling.run.ai/v2alpha2", "PodGroup", unit.name, spec=spec)
+    made = obj("scheduling.run.ai/v2alpha2", "PodGroup", unit.name, spec=spec)
     made["metadata"]["namespace"] = NAMESPACE
     return made
 
@@ -172,7 +175,7 @@ def _pod_group(unit: Unit) -> Json:
         schedulingConstraints={"topology": [{"key": unit.close.required}]} if unit.close else None,
         disruptionMode="Pod" if unit.single else "PodGroup",
     )
-    made = _object("scheduling.k8s.io/v1alpha2", "PodGroup", unit.name, spec=spec)
+    made = obj("scheduling.k8s.io/v1alpha2", "PodGroup", unit.name, spec=spec)
     made["metadata"]["namespace"] = NAMESPACE
     return made
 
@@ -192,19 +195,19 @@ def _pod(unit: Unit, pods: Pods, name: str) -> Json:
         containers=[_container(pods)],
         affinity=_affinity(pods),
         nodeSelector=pods.selector,
-        overhead=_amounts(pods.overhead),
+        overhead=amounts(pods.overhead),
         priorityClassName="" if unit.kind == "kai" else _class(priority, preempts=unit.preempts),
         schedulingGroup={"podGroupName": unit.name} if unit.kind == "kubernetes" else None,
         topologySpreadConstraints=_spread(pods),
         tolerations=[{"key": key, "operator": "Exists"} for key in pods.tolerates],
     )
-    made = _object("v1", "Pod", name, spec=spec)
+    made = obj("v1", "Pod", name, spec=spec)
     made["metadata"] |= {"namespace": NAMESPACE, "labels": labels, "annotations": annotations}
     return made
 
 
 def _container(pods: Pods) -> Json:
-    needs = _amounts(pods.needs)
+    needs = amounts(pods.needs)
     extended = {name: amount for name, amount in needs.items() if "/" in name}
     ports = [{"containerPort": pods.port, "hostPort": pods.port}] if pods.port is not None else []
     return {

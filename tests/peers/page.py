@@ -107,9 +107,12 @@ def _peer(peer: str) -> Iterator[str]:
     for file in files:
         table, counted = records.read(file), Totals()
         counted.add(table.cases, sum(map(len, table.not_expressible.values())))
+        if not table.cases:
+            continue
         link = f"{_LINKS[peer]}/blob/{table.revision}/{table.source}"
         yield _row(f"[{table.title}]({link})", counted)
-    yield ""
+    aside = sum(not records.read(file).cases for file in files)
+    yield from ("", f"Of {aside} more tables no case can be expressed.", "") if aside else ("",)
     yield from _differences(peer)
     yield from _not_expressible(files)
 

@@ -52,12 +52,22 @@ class Queue(Record, frozen=True, kw_only=True):
     weight: Amounts = {}
     preempt_min_runtime: str = ""
     reclaim_min_runtime: str = ""
-    within: str = ""
-    """The ClusterQueue's ``withinClusterQueue``."""
+    within_cluster_queue: str = ""
+    """The ClusterQueue's policy of preemption."""
+    strict: bool = False
+    """Whether the ClusterQueue is ``StrictFIFO``."""
     flavors: dict[str, Amounts] = {}
     """The ClusterQueue's nominal quota by flavor, in the order in which flavors are tried."""
-    whenever: str = ""
-    """The ClusterQueue's ``whenCanPreempt``."""
+
+
+class Flavor(Record, frozen=True, kw_only=True):
+    """A ResourceFlavor of Kueue."""
+
+    name: str
+    labels: dict[str, str] = {}
+    topology: str = ""
+    tolerates: list[str] = []
+    """Keys of taints that it tolerates for its pods."""
 
 
 class Close(Record, frozen=True, kw_only=True):
@@ -66,6 +76,8 @@ class Close(Record, frozen=True, kw_only=True):
     topology: str = "tree"
     required: str = ""
     preferred: str = ""
+    unconstrained: bool = False
+    """Whether any domain will do, as Kueue has it."""
 
 
 class Affinity(Record, frozen=True, kw_only=True):
@@ -125,13 +137,17 @@ class Unit(Record, frozen=True, kw_only=True):
 
     name: str
     kind: Literal["kai", "kubernetes", "pod", "kueue"] = "kai"
-    """A KAI PodGroup, a PodGroup of Kubernetes, a pod of its own, or a Job in a Kueue queue."""
+    """A KAI PodGroup, a PodGroup of Kubernetes, a pod of its own, or a Job in a Kueue queue.
+
+    A Job counts as one in outcomes. It runs at the start if its pods do; one that waits and is listed before
+    those is held back until they run.
+    """
     queue: str = ""
     priority: int = 0
     preemptible: bool | None = None
     preempts: bool = True
     minimum: int | None = None
-    """How many pods must run at once; without it, all of them."""
+    """How many pods must run at once; without it, all of them (of a PodGroup of Kubernetes: one)."""
     min_groups: int | None = None
     groups: list[Group] = []
     close: Close | None = None
@@ -192,6 +208,7 @@ class Case(Record, frozen=True, kw_only=True):
     topologies: dict[str, list[str]] = {}
     nodes: list[Node] = []
     queues: list[Queue] = []
+    flavors: list[Flavor] = []
     budgets: list[Budget] = []
     units: list[Unit] = []
     expected: Outcome
