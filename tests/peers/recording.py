@@ -1,7 +1,8 @@
-"""Runs all cases and writes the page of the docs: ``python -m tests.peers.recording``, with ``--record`` to record.
+"""Writes the page of the docs: ``python -m tests.peers.recording``; ``--record`` runs all cases and records them first.
 
 Recording writes what Closeknit does into every case whose outcome has changed. One that now agrees with the peer
-becomes ``same``; one that differs in another way than before gets the cause ``unreviewed``, which a test refuses.
+becomes ``same``; one that differs in another way than before gets the cause ``unreviewed``, which a test refuses:
+``--show unreviewed`` prints these, for whoever writes verdict and cause into their files.
 """
 
 from __future__ import annotations
@@ -22,10 +23,16 @@ def main(arguments: list[str]) -> int:
     """Record if asked to, and write the page."""
     parser = argparse.ArgumentParser(prog="tests.peers.recording", description=__doc__)
     parser.add_argument("--record", action="store_true", help="write outcomes and verdicts that changed")
-    if parser.parse_args(arguments).record:
+    parser.add_argument("--show", metavar="CAUSE", help="print the cases that differ for this cause")
+    options = parser.parse_args(arguments)
+    if options.record:
         for peer in PEERS:
             for line in record(peer):
                 sys.stdout.write(f"{line}\n")
+    for peer in PEERS if options.show else ():
+        for file, case in records.cases(peer):
+            if case.cause == options.show:
+                sys.stdout.write(f"\n{file.parent.name}/{file.name}\n{records.written_case(case)}\n")
     page.PAGE.write_text(page.written(), encoding="utf-8")
     return 0
 

@@ -270,8 +270,13 @@ def written(table: Table) -> str:
     if table.cases:
         lines.append("cases:")
     for case in table.cases:
-        lines += ["", *_block(_plain(case), "- ")]
+        lines += ["", written_case(case)]
     return "\n".join(lines) + "\n"
+
+
+def written_case(case: Case) -> str:
+    """A case as it stands in its table."""
+    return "\n".join(_block(_plain(case), "- "))
 
 
 def _block(fields: Mapping[str, Any], first: str) -> list[str]:
