@@ -169,6 +169,13 @@ def test_shares_follow_the_tree_of_queues() -> None:
     }
 
 
+def test_a_quota_without_limit_is_all_that_there_is() -> None:
+    a, b = queue("a", -1), queue("b", 4)
+    waiting = [workload(request(f"w{q.name}", pods("p", 20)), account=q) for q in (a, b)]
+    shares = FairShares(Resources({GPU: 12}), Accounts(), [], waiting)
+    assert (shares.of(a, GPU), shares.of(b, GPU)) == (12, 4)
+
+
 def test_the_demand_of_a_parent_is_that_of_its_queues_within_their_limits() -> None:
     left, right = queue("left"), queue("right")
     a, c = queue("a", limit=2, within=left), queue("c", within=right)

@@ -8,7 +8,7 @@ import pytest
 
 from closeknit.hub.copying import replace
 from closeknit.scheduler.preempt.running import RunningUnit
-from tests.kit.preemption import replicas, running
+from tests.kit.preemption import pod, replicas, running
 
 
 def losable(unit: RunningUnit) -> list[tuple[str, ...]]:
@@ -80,6 +80,12 @@ def test_what_can_be_lost(unit: RunningUnit, want: list[tuple[str, ...]]) -> Non
 )
 def test_since_when_a_unit_runs(unit: RunningUnit, want: float) -> None:
     assert unit.runs_since == want
+
+
+def test_a_unit_of_which_a_pod_is_in_no_known_group_loses_nothing_but_all() -> None:
+    unit = running("u", "x x x", minimum=1)
+    strange = RunningUnit(unit.workload, "u", (*unit.pods, pod("u-9", "x", unit="u", group="none-such")))
+    assert list(strange.shrinkings()) == []
 
 
 def test_a_unit_without_a_request_loses_nothing_but_all() -> None:

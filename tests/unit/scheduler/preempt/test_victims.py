@@ -72,6 +72,28 @@ CRITERIA = [
     ),
     pytest.param(
         Case(
+            [running("old", "x1", priority=1), running("young", "x1", priority=2, started=NOW - 1)],
+            high(ONE),
+            ["old"],
+            drawing="x1: 2",
+        ),
+        id="priority decides between equal pods of one node",
+    ),
+    pytest.param(
+        Case(
+            [
+                running("elastic", "x1 x2", minimum=1, started=NOW),
+                running("fixed", "x1 x2", started=NOW - 1),
+                running("other", "x3", priority=200),
+            ],
+            high(request("w", pods("p", 3))),
+            ["elastic:1", "fixed"],
+            drawing="x1: 2\nx2: 2\nx3: 1",
+        ),
+        id="one gang is broken and another one shrunk, rather than two broken",
+    ),
+    pytest.param(
+        Case(
             [running("a", "x1"), running("b", "x1"), running("c", "x2 x2", started=0)],
             high(NODE),
             ["c"],
@@ -579,6 +601,28 @@ RECLAIM = [
         id="a queue without quota and weight may lose what it uses",
     ),
 ]
+
+
+@pytest.mark.parametrize(
+    ("beside", "want"),
+    [
+        pytest.param("x1 x1", ["victim"], id="to the fair share of its department"),
+        pytest.param("x1 x1 x1", None, id="not so that its department uses more of its share than the other"),
+    ],
+)
+def test_departments_keep_the_order_of_their_use(beside: str, want: list[str] | None) -> None:
+    """Two departments with fair shares of 4 of 8 GPUs; the unit's has another queue with pods ``beside`` it."""
+    left, right = queue("left"), queue("right")
+    a, c, r = queue("a", within=left), queue("c", within=left), queue("r", within=right)
+    units = [
+        running("beside", beside, account=c, preemptible=False),
+        running("victim", "x2 x2", account=r),
+        running("stays", "x3 x3 x3", account=r, preemptible=False),
+    ]
+    waiting = [workload(request(f"w{q.name}", pods("p", 9)), account=q) for q in (c, r)]
+    asked = workload(request("w", pods("p", 1, gpus=2)), account=a)
+    drawing = f"x1: {len(beside.split())}\nx2: 2\nx3: {6 - len(beside.split())}"
+    assert units_evicted(Scene(drawing, units, waiting=waiting).choose(asked)) == want
 
 
 @pytest.mark.parametrize("case", RECLAIM)
