@@ -29,7 +29,7 @@ def victim(name: str, pods: int, holder: str = "", *, running: int | None = None
     each = tuple(bound_pod(f"{name}-{number}", holder=holder) for number in range(running or pods))
     request = Request(holder, Group("root", (PodSet("p", len(each), bound=("n",) * len(each)),)))
     workload = PlaceableWorkload(ObjectName("v1", "PodGroup", "default", name), "kai", request)
-    return Victim(RunningUnit(workload, holder, each), each[:pods])
+    return Victim(RunningUnit(workload, holder, each), each[:pods], is_broken=pods == len(each))
 
 
 def plan(

@@ -8,14 +8,16 @@ from random import Random
 from typing import Any
 
 from closeknit.dialects.core.kinds import KINDS
+from closeknit.dialects.kai import KAI
 from closeknit.dialects.store.store import Entry
 from closeknit.hub.keys import Key
 from closeknit.scheduler.commit import Answered, Call
 from closeknit.scheduler.core import Core
+from closeknit.scheduler.preempt.disruption_budgets import DISRUPTION_BUDGETS
 from closeknit.scheduler.reporter import Silence
 from closeknit.scheduler.settings import Settings
 
-_KIND_OF = {kind.kind: kind for kind in KINDS}
+_KIND_OF = {kind.kind: kind for kind in (*KINDS, *KAI.kinds, *DISRUPTION_BUDGETS.kinds)}
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Told:
             for entry in news.everything:
                 self.core.state.put(entry)
         if news.answer is not None:
-            self.core.acting.answered(news.answer)
+            self.core.answered(news.answer)
         if news.key is not None:
             kind = _KIND_OF[news.key.kind]
             self.core.state.heard(kind, news.obj["apiVersion"] if news.obj else "", news.key, news.obj)

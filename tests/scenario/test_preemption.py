@@ -212,6 +212,128 @@ async def test_a_nomination_is_cleared_when_its_plan_ends_without_a_binding() ->
         assert len(live.api.evicted) == 2
 
 
+def _hold(live: Any, *names: str) -> Any:
+    """Let pods leave only when they are let go."""
+    return _finalize(live, names, ["example.com/wait"])
+
+
+def _let_go(live: Any, *names: str) -> Any:
+    return _finalize(live, names, None)
+
+
+async def _finalize(live: Any, names: Any, finalizers: Any) -> None:
+    for name in names:
+        patch = MergePatch({"metadata": {"finalizers": finalizers}})
+        await live.cluster.patch(PODS, name, patch, namespace="default")
+
+
+async def test_units_of_the_same_priority_do_not_take_what_is_nominated() -> None:
+    async with contest([*nodes(2), *gang("low", 2)]) as live:
+        await _hold(live, "low-0", "low-1")
+        await live.create(*gang("first", 2, "high"))
+        await live.settle(2)
+        # One node is free now, and nominated; the other is still held.
+        await _let_go(live, "low-0")
+        await live.create(lone("late", "high"), lone("later", "high"))
+        await live.settle(5)
+        assert await live.running() == set()
+
+        await _let_go(live, "low-1")
+        await live.settle(5)
+        assert await live.running() == {"first-0", "first-1"}
+
+
+async def test_a_unit_of_a_higher_priority_takes_what_is_nominated_and_the_plan_ends() -> None:
+    async with contest([*nodes(2), *gang("low", 2)]) as live:
+        await _hold(live, "low-0", "low-1")
+        await live.create(*gang("first", 2, "middle"))
+        await live.settle(2)
+        await _let_go(live, "low-0")
+        await live.create(lone("urgent", "high"))
+        await live.settle(3)
+
+        assert await live.running() == {"urgent"}
+        assert live.recorder.endings == [Ending.NO_LONGER_FITS]
+        await _let_go(live, "low-1")
+        await live.cluster.delete(PODS, "urgent", namespace="default")
+        await live.settle(30)
+        assert await live.running() == {"first-0", "first-1"}
+
+
+async def test_an_elastic_unit_is_not_bound_in_part_while_its_victims_leave() -> None:
+    async with contest([*nodes(2), *gang("low", 2)]) as live:
+        await _hold(live, "low-0", "low-1")
+        await live.create(*gang("high", 2, "high", minimum=1))
+        await live.settle(2)
+        await _let_go(live, "low-0")
+        await live.settle(5)
+        assert await live.running() == set()
+
+        await _let_go(live, "low-1")
+        await live.settle(2)
+        assert await live.running() == {"high-0", "high-1"}
+
+
+async def test_pods_that_arrive_during_a_plan_extend_it() -> None:
+    async with contest([*nodes(3), *gang("a", 2), lone("b", "middle")]) as live:
+        await _hold(live, "a-0", "a-1")
+        await live.create(*gang("high", 2, "high", minimum=1))
+        await live.settle(2)
+        assert sorted(live.api.evicted) == ["a-0", "a-1"]
+        await live.create(member("high", 2))
+        await live.settle(3)
+        assert sorted(live.api.evicted) == ["a-0", "a-1", "b"]
+        await _let_go(live, "a-0", "a-1")
+        await live.settle(3)
+
+        assert await live.running() == {"high-0", "high-1", "high-2"}
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_run_times_are_those_of_the_kubelet_whichever_scheduler_asks(*, restarted: bool) -> None:
+    # The unit that ran longer is kept: less work is lost.
+    async with contest([*nodes(2), lone("b-old")]) as live:
+        await live.settle(60)
+        await live.create(lone("a-young"))
+        await live.settle(3)
+        if restarted:
+            await live.restart()
+            await live.settle(3)
+        await live.create(lone("high", "high"))
+        await live.settle(5)
+
+        assert live.api.evicted == ["a-young"]
+
+
+async def test_the_minimum_run_time_is_counted_from_the_start_of_the_pods_after_a_restart() -> None:
+    objects = [
+        *nodes(1),
+        queue("q", quota=8, limit=8, preemptMinRuntime="60s"),
+        *gang("low", 1, queue="q"),
+    ]
+    async with contest(objects) as live:
+        await live.settle(40)
+        await live.restart()
+        await live.create(*gang("high", 1, "high", queue="q"))
+        await live.settle(12)
+        assert live.api.evicted == []
+        await live.settle(12)
+
+        assert await live.running() == {"high-0"}
+
+
+async def test_a_preemption_delay_is_counted_from_the_creation_of_the_unit() -> None:
+    async with contest([*nodes(1), *gang("low", 1)]) as live:
+        await live.create(*gang("high", 1, "high", preemptionDelay="30s"))
+        await live.settle(10)
+        await live.restart()
+        await live.settle(17)
+        assert live.api.evicted == []
+        await live.settle(6)
+
+        assert await live.running() == {"high-0"}
+
+
 async def _budgets(live: Any) -> Any:
     return next(
         resource for resource in await live.cluster.resources() if resource.kind == "PodDisruptionBudget"

@@ -7,7 +7,7 @@ from typing import ClassVar
 from msgspec import field
 
 from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
-from closeknit.apis.wire import Int32, OpenWire, Quantity, Wire, words
+from closeknit.apis.wire import Int32, Int64, OpenWire, Quantity, Wire, words
 
 
 class Taint(Wire, frozen=True, kw_only=True):
@@ -348,7 +348,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     priority: Int32 | None = None
     priority_class_name: str = ""
     preemption_policy: str = ""
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
 
 
 class PodCondition(OpenWire, frozen=True, kw_only=True):

@@ -237,6 +237,11 @@ class ClusterState:
             return moment - self._clock_zero
         return min(self._bound_at.get(key, now), now)
 
+    def created(self, unit: Workload, now: float) -> float:
+        """When a unit was created, on the scheduler's clock; now if that is not known."""
+        moment = seconds_since_epoch(unit.created) if unit.created else None
+        return moment - self._clock_zero if moment is not None else now
+
     def runs(self, pod: BoundPod) -> bool:
         """Whether a pod is there, holds its node and is not being deleted."""
         return self.holding_of(pod) is not None and pod.key not in self._leaving

@@ -330,7 +330,7 @@ class Core:
                 return
         self.queue.failed(key, outcome, now)
         self.reservations.failed(verdict)
-        self.preemptions.failed(verdict, self._since.get(key, now), now)
+        self.preemptions.failed(verdict, now)
         if not isinstance(outcome, Placed):
             if (below := self.gangs.below_minimum(key)) is not None:
                 verdict = replace(verdict, below=below)

@@ -239,6 +239,13 @@ class WaitingQueue:
             heappop(self._due)
         return self._due[0][0] if self._due else None
 
+    def describe(self) -> tuple[object, ...]:
+        """Which units wait and which may be tried, as a value that distinguishes two moments."""
+        return tuple(
+            (key, unit.fresh, unit.taken, unit.alike.awake, unit.alike.tried)
+            for key, unit in sorted(self._units.items())
+        )
+
     # ---- inside ----
 
     def _alike_to(self, workload: PlaceableWorkload, *, by_labels: bool) -> Alike:

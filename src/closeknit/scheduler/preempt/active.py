@@ -69,6 +69,9 @@ class ClusterView(PodStates, Protocol):
     def uid_of(self, pod: Key) -> str:
         """The uid of a pod that is there."""
 
+    def created(self, unit: Workload, now: float) -> float:
+        """When a unit was created, on the scheduler's clock."""
+
     def bound_pod(self, pod: Key, group: str, now: float) -> BoundPod | None:
         """A pod that holds its node and is not being deleted."""
 
@@ -145,6 +148,14 @@ class Preemptions:
         return bool(self._active)
 
     # ----------------------------------------------------------------------------------------- questions
+
+    def under_way(self) -> Iterable[Preemption]:
+        """All preemptions that have not ended."""
+        return self._active.values()
+
+    def is_kept(self, key: Key) -> bool:
+        """Whether what is nominated for a unit is there, once the pods that leave are gone."""
+        return self._fits(key)
 
     def plan_of(self, key: Key) -> Plan | None:
         """The plan for a unit."""
@@ -229,7 +240,7 @@ class Preemptions:
             for pod, node in nominated.items():
                 self._nodes.found(pod, self._state.uid_of(pod), node)
 
-    def failed(self, verdict: Verdict, waits_since: float, now: float) -> None:
+    def failed(self, verdict: Verdict, now: float) -> None:
         """A unit was tried and not placed, or got no more pods."""
         workload = verdict.workload
         if not self._enabled or not workload.preempts or not _may_be_helped(verdict):
@@ -241,8 +252,11 @@ class Preemptions:
                 nomination.workload == workload and not (nomination.restored and preemption.freed)
             ):
                 return
-        since = max(waits_since, self._evicted_at.get(key, -inf))
-        self.candidates.failed(verdict, may_preempt_from(workload, since), now)
+        not_before = now
+        if workload.preemption_delay:
+            since = self._evicted_at.get(key, self._state.created(workload, now))
+            not_before = may_preempt_from(workload, since)
+        self.candidates.failed(verdict, not_before, now)
 
     def waits_no_longer(self, key: Key, *, bound: bool) -> None:
         """A unit has no pods that wait; ``bound`` if all that it needs have nodes."""
