@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from closeknit.hub.copying import replace
-from closeknit.hub.outcome import Placed, Unplaceable
+from closeknit.hub.outcome import GroupReach, Placed, Unplaceable, Wishes
 from closeknit.hub.sentences import kai as sentences
+from closeknit.hub.workload import RunningPod
+from closeknit.scheduler import wording
 from closeknit.scheduler.deciding import AnyVerdict
 from closeknit.scheduler.gangs.states import BelowMinimum, PartiallyBound, Stale
 from closeknit.scheduler.preempt.preemptions import Ending, Plan
 from closeknit.scheduler.status import preemption_events, reports
-from closeknit.scheduler.status.reports import State
+from closeknit.scheduler.status.reports import Report, State
 from tests.kit.plans import plan, victim
 from tests.unit.scheduler.verdicts import decided, gang, incomplete, invalid
 
@@ -220,3 +222,32 @@ def test_every_failure_has_a_text() -> None:
     for ending in Ending:
         if ending.is_failure:
             assert preemption_events.gave_up_text(chosen, ending)
+
+
+def test_a_bound_pod_has_the_note_of_kube_scheduler() -> None:
+    assert wording.assigned("team/train-0", "node-7") == "Successfully assigned team/train-0 to node-7"
+
+
+RUNNING = replace(gang(2), running=(RunningPod("workers", "a"), RunningPod("workers", "b")))
+APART = GroupReach(
+    "workers", None, "topology/rack", None, "topology/zone", (("z1",),), satisfied=True, pods=2, violated=True
+)
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        pytest.param(
+            reports.running(RUNNING, Placed("w", (), (APART,), Wishes(0, (), (2,)), proven=False)),
+            "2 pods run. workers requires one topology/rack, and its running pods share topology/zone z1 at most.",
+            id="a gang that breaks a level names the level and what its pods share",
+        ),
+        pytest.param(
+            reports.running(RUNNING.invalid((TWO_SPELLINGS,), complete=True), None),
+            f"2 pods run. It could not be scheduled again as it is now: {TWO_SPELLINGS}",
+            id="a gang that runs and became invalid says so, and why",
+        ),
+    ],
+)
+def test_a_report_of_a_running_gang_says(told: Report, message: str) -> None:
+    assert told.message == message

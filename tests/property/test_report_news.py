@@ -52,6 +52,7 @@ def reaches(parent: str | None, name: str) -> st.SearchStrategy[GroupReach]:
         domains=domains,
         satisfied=st.booleans(),
         pods=few,
+        violated=st.booleans(),
     )
 
 

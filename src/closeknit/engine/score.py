@@ -123,9 +123,10 @@ def reach(tree: Tree, group: Group, parent: str | None, positions: Ints, pods: i
     """How close a group came with its pods on these positions."""
     level, preferred = -1, tree.level(group.preferred)
     domains: list[int] = []
-    satisfied = True
+    satisfied, violated = True, False
     if len(positions):
         level = shared_level(tree, positions)
+        violated = level < tree.level(group.required)
         if level < preferred:
             level, satisfied = preferred, False
             used = np.unique(tree.dom[level][positions])
@@ -141,6 +142,7 @@ def reach(tree: Tree, group: Group, parent: str | None, positions: Ints, pods: i
         tuple(tree.path(level, domain) for domain in domains),
         satisfied,
         pods,
+        violated,
     )
 
 

@@ -41,6 +41,12 @@ class GroupReach(msgspec.Struct, frozen=True, gc=False):
     """Whether both the requirement and the preference hold."""
     pods: int = 0
     """How many it has, running ones included."""
+    violated: bool = False
+    """Whether its pods share no domain of the level that it requires.
+
+    Never so in a decision. Pods that run already break a requirement that was added or changed later, or
+    the topology or the labels of their nodes have changed.
+    """
 
 
 @dataclass(frozen=True, slots=True)

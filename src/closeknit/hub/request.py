@@ -143,6 +143,13 @@ class Group(msgspec.Struct, frozen=True, gc=False):
 Member: TypeAlias = Group | PodSet
 
 
+def satisfied(member: Member) -> bool:
+    """Whether all that must run at once runs already."""
+    if isinstance(member, PodSet):
+        return len(member.bound) >= member.least
+    return sum(satisfied(inner) for inner in member.members) >= member.least
+
+
 class Request(msgspec.Struct, frozen=True, gc=False):
     """One workload's tree, and the topology whose levels it speaks of."""
 

@@ -18,7 +18,7 @@ import msgspec
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.quota import Account, Option
-from closeknit.hub.request import Group, Request
+from closeknit.hub.request import Group, Request, satisfied
 
 STALENESS_GRACE = 60.0
 """Seconds that a gang may stay below its minimum unless it specifies another time, as in KAI."""
@@ -140,9 +140,16 @@ class WorkloadBase(_Identified, frozen=True, gc=False, kw_only=True):
             companions=self.companions,
         )
 
-    def invalid(self, problems: tuple[Problem, ...], *, missing_pods: int = 0) -> InvalidWorkload:
-        """The same workload with what is wrong with it."""
-        return InvalidWorkload(**self._unplaceable(problems, missing_pods))
+    def invalid(
+        self, problems: tuple[Problem, ...], *, missing_pods: int = 0, complete: bool | None = None
+    ) -> InvalidWorkload:
+        """The same workload with what is wrong with it.
+
+        ``complete``: whether its minimum runs; None to conclude it from the request, if there is one.
+        """
+        if complete is None:
+            complete = isinstance(self, PlaceableWorkload) and satisfied(self.request.root)
+        return InvalidWorkload(**self._unplaceable(problems, missing_pods), complete=complete)
 
     def incomplete(self, problems: tuple[Problem, ...], *, missing_pods: int) -> IncompleteWorkload:
         """The same workload with what states that pods do not exist yet."""
@@ -168,6 +175,8 @@ class InvalidWorkload(WorkloadBase, frozen=True, gc=False):
     """What is wrong with it, in the order in which it is reported; missing pods included."""
     missing_pods: int = 0
     """As that of ``IncompleteWorkload``; 0 where pods are not among what is wrong."""
+    complete: bool = False
+    """Whether the pods of its minimum run all the same: it became invalid later, or is bound by others."""
 
 
 class IncompleteWorkload(WorkloadBase, frozen=True, gc=False):

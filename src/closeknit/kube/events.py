@@ -64,6 +64,37 @@ class Reference(NamedTuple):
         return {key: value for key, value in named.items() if value}
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The component, and the instance of it, in whose name events are written."""
+
+    component: str
+    instance: str
+    random: Random
+    """Makes names of events that no other event has."""
+
+    def event(  # noqa: PLR0917 (the fields of an event)
+        self, regarding: Reference, kind: EventType, reason: str, action: str, note: str, moment: datetime
+    ) -> dict[str, Any]:
+        """An event as it is written for the first time."""
+        # Objects without a namespace have their events in the default one.
+        namespace = regarding.namespace or "default"
+        name = f"{regarding.name[:230]}.{self.random.getrandbits(64):016x}"
+        return {
+            "apiVersion": EVENTS.api_version,
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "eventTime": micro_timestamp(moment),
+            "reportingController": self.component,
+            "reportingInstance": self.instance,
+            "regarding": regarding.wire(),
+            "type": kind.value,
+            "reason": reason,
+            "action": action,
+            "note": note,
+        }
+
+
 class _Likeness(NamedTuple):
     """Events that are equal in this differ in their notes alone."""
 
@@ -110,9 +141,7 @@ class Recorder:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._api = api
-        self._component = component
-        self._instance = instance
-        self._random = random
+        self._source = Source(component, instance, random)
         self._clock = clock
         self._backoff = Backoff(random)
         self._series: OrderedDict[tuple[_Likeness, str], _Series] = OrderedDict()
@@ -209,24 +238,11 @@ class Recorder:
         series.written_count, series.written_at = count, self._clock.monotonic()
 
     def _begun(self, likeness: _Likeness, note: str, now: float) -> _Series:
-        regarding = likeness.regarding
         moment = self._clock.now()
-        # Objects without a namespace have their events in the default one.
-        namespace = regarding.namespace or "default"
-        name = f"{regarding.name[:230]}.{self._random.getrandbits(64):016x}"
-        body = {
-            "apiVersion": EVENTS.api_version,
-            "kind": "Event",
-            "metadata": {"name": name, "namespace": namespace},
-            "eventTime": micro_timestamp(moment),
-            "reportingController": self._component,
-            "reportingInstance": self._instance,
-            "regarding": regarding.wire(),
-            "type": likeness.type.value,
-            "reason": likeness.reason,
-            "action": likeness.action,
-            "note": note,
-        }
+        body = self._source.event(
+            likeness.regarding, likeness.type, likeness.reason, likeness.action, note, moment
+        )
+        name, namespace = body["metadata"]["name"], body["metadata"]["namespace"]
         return _Series(name, namespace, body, moment, moment, now)
 
     def _told(self, allowance: _Allowance, likeness: _Likeness, note: str) -> str:

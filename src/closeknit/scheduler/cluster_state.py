@@ -68,6 +68,8 @@ class News:
     """What may help somebody who waits."""
     units: Mapping[Key, Workload | None]
     """Units that ask for something else than before; None where one has gone."""
+    touched: Sequence[Key] = ()
+    """Units of which something has changed, and not what they ask for."""
 
 
 class ClusterState:
@@ -144,8 +146,8 @@ class ClusterState:
         """What all pods hold, one by one."""
         return self._tracked.holdings()
 
-    def listen(self, pods: PodListener, nodes: Callable[[], None]) -> None:
-        """Tell from now on what pods hold, and that nodes or topologies have changed."""
+    def listen(self, pods: PodListener | None, nodes: Callable[[], None]) -> None:
+        """Call ``pods`` with what pods hold from now on, and ``nodes`` when nodes or topologies change."""
         self._tracked.listen(pods, nodes)
 
     @property
@@ -515,7 +517,7 @@ class ClusterState:
         for key, unit in units.items():
             if key in self._named or (unit is not None and unit.accounts):
                 self._charge(key, unit)
-        return News([*self._tracked.changes(), *self.usage.changes()], units)
+        return News([*self._tracked.changes(), *self.usage.changes()], units, self._units.touched)
 
     def renew_nodes(self) -> None:
         """Bring what nodes offer up to date, and what pods hold by their claims."""

@@ -9,7 +9,7 @@ tells the whole protocol, and ``tests/property/test_commit_protocol.py`` tries e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -142,6 +142,13 @@ class Commit:
     def bound(self) -> int:
         """How many pods are bound."""
         return sum(each.step is Step.BOUND for each in self._bindings.values())
+
+    @property
+    def bound_pods(self) -> Iterator[Bind]:
+        """The pods that are bound, with their nodes."""
+        for pod, each in self._bindings.items():
+            if each.step is Step.BOUND:
+                yield Bind(pod, each.uid, each.node)
 
     @property
     def refused(self) -> Mapping[Key, str]:

@@ -130,6 +130,8 @@ class Core:
             self.preemptions.started(self.state.nominated)
         if self.state.postponed:
             self._wake()
+        for key in news.touched:
+            self._reporter.touched(key)
         again = dict.fromkeys(
             [*news.units, *self._set_aside, *self.acting.left(), *self._refusals.deadlines.take(now)]
         )
@@ -157,6 +159,7 @@ class Core:
 
     def _settle(self, settled: Settled, now: float) -> None:
         unit, workload = settled.commit.unit, settled.verdict.workload
+        self._reporter.pods_bound(settled.commit.bound_pods)
         if settled.commit.whole:
             self._refusals.clear(unit)
             self._reporter.placed(settled.verdict)
@@ -191,6 +194,7 @@ class Core:
             self.queue.put(workload, by_labels=self.state.engine.keeps_away)
         else:
             self.queue.remove(key)
+            self._reporter.running(workload)
 
     def _lacks_room(self, key: Key) -> bool:
         """Whether a unit waits for its minimum."""
@@ -331,7 +335,11 @@ class Core:
         self.queue.failed(key, outcome, now)
         self.reservations.failed(verdict)
         self.preemptions.failed(verdict, now)
-        if not isinstance(outcome, Placed):
+        if isinstance(outcome, Placed):
+            # Pods above its minimum are left, and none of them fits; others may still be to come.
+            if not outcome.assignments:
+                self._reporter.waiting(verdict, self.preemptions.plan_of(key))
+        else:
             if (below := self.gangs.below_minimum(key)) is not None:
                 verdict = replace(verdict, below=below)
             self._reporter.waiting(verdict, self.preemptions.plan_of(key))

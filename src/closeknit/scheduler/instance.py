@@ -7,13 +7,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from random import Random
+from typing import Any
 
+from closeknit.apis.core_v1 import Pod
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.ownership import pods_of
 from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.capacity import LevelCapacity
 from closeknit.hub.keys import Key
+from closeknit.hub.outcome import Placed
+from closeknit.hub.problems import InvalidError
+from closeknit.hub.request import Request
 from closeknit.hub.resources import is_extended
 from closeknit.hub.workload import Workload
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
@@ -23,12 +29,15 @@ from closeknit.kube.resources import Resource
 from closeknit.live.following import Following
 from closeknit.live.leadership import Leadership, LeaseName
 from closeknit.live.log import Log
+from closeknit.scheduler.cluster_state import FAMILIES
 from closeknit.scheduler.health import Probes
 from closeknit.scheduler.loop import Scheduler
 from closeknit.scheduler.metrics import Metrics, Readings
 from closeknit.scheduler.observing import Observer
 from closeknit.scheduler.settings import Settings
 from closeknit.scheduler.snapshot import snapshot
+from closeknit.scheduler.status.conditions import STATUSES
+from closeknit.scheduler.status.pod_events import PodEvents
 from closeknit.scheduler.status.reporting import Reporter
 
 COMPONENT = "closeknit"
@@ -36,6 +45,15 @@ _FAREWELL = 5.0
 """Seconds for the last reports and events."""
 _STUCK = 60.0
 """A scheduler that was not heard of for so many seconds should be restarted."""
+
+
+_REPORTED = tuple(
+    kind
+    for family in FAMILIES
+    for kind in family.kinds
+    if (kind.group, kind.kind) in STATUSES and kind.served
+)
+"""The kinds that show reports in their status."""
 
 
 class Instance:
@@ -64,6 +82,7 @@ class Instance:
         self._scheduler: Scheduler | None = None
         self._reporter: Reporter | None = None
         self._recorder: Recorder | None = None
+        self._pod_events: PodEvents | None = None
         self.metrics = Metrics(
             Readings(
                 waiting=self._queue_depth,
@@ -91,15 +110,29 @@ class Instance:
         recorder = Recorder(
             self._api, COMPONENT, instance=self._identity, random=self._random, clock=self._clock
         )
+        pod_events = None
+        if self._settings.pod_events:
+            pod_events = PodEvents(
+                self._api,
+                COMPONENT,
+                instance=self._identity,
+                random=self._random,
+                busy=lambda: self.busy,
+                clock=self._clock,
+            )
         reporter = Reporter(
             self._api,
             recorder,
             find=self._find,
             resource=self._resource,
+            show=self._show,
+            denied=self._is_denied,
+            describe=self._describe,
             random=self._random,
             pods=self._waiting_pods,
             outdated=self._is_outdated,
             busy=lambda: self.busy,
+            pod_events=pod_events,
             clock=self._clock,
         )
         scheduler = Scheduler(
@@ -113,12 +146,15 @@ class Instance:
             following=self._following,
         )
         self._scheduler, self._reporter, self._recorder = scheduler, reporter, recorder
+        self._pod_events = pod_events
+        scheduler.state.listen(None, reporter.nodes_changed)
         self._log.info(
             "scheduling", schedulers=sorted(self._settings.schedulers), dry_run=self._settings.dry_run
         )
         reporting = asyncio.create_task(reporter.run())
         try:
-            await scheduler.run()
+            with scheduler.following.listening(_Changes(reporter), _REPORTED, lambda: None):
+                await scheduler.run()
             await self._say_the_last(reporter)
         finally:
             reporting.cancel()
@@ -189,6 +225,29 @@ class Instance:
         entry = self._scheduler.state.view.entry(key) if self._scheduler is not None else None
         return entry.content.metadata if isinstance(entry, Stored) else None
 
+    def _show(self, key: Key) -> Mapping[str, Any] | None:
+        """An object as the informer has it, status included; None for pods, which have no status here."""
+        mirror = self.following.mirror(key.group, key.kind) if self.following is not None else None
+        shown = mirror.get(key.name, key.namespace) if mirror is not None else None
+        return shown if isinstance(shown, dict) else None
+
+    def _is_denied(self, pod: Key) -> bool:
+        """Whether a pod has a node, and shows that it has none."""
+        mirror = self.following.mirror("", "Pod") if self.following is not None else None
+        shown: Pod | None = mirror.get(pod.name, pod.namespace) if mirror is not None else None
+        if shown is None or not shown.spec.node_name:
+            return False
+        return ("PodScheduled", "False") in ((each.type, each.status) for each in shown.status.conditions)
+
+    def _describe(self, request: Request) -> Placed | None:
+        if self._scheduler is None:
+            return None
+        try:
+            return self._scheduler.state.engine.describe(request, ())
+        except InvalidError:
+            # It was compiled against topologies that are being replaced; it is compiled again soon.
+            return None
+
     def _waiting_pods(self, workload: Workload) -> Iterator[str]:
         if self._scheduler is not None:
             pods = pods_of(self._scheduler.state.view, workload.object.key, workload.dialect)
@@ -223,11 +282,28 @@ class Instance:
     def _reports(self) -> Mapping[str, int]:
         if self._reporter is None or self._recorder is None:
             return {}
-        return {
+        results = {
             "written": self._reporter.written,
             "refused": self._reporter.refused,
+            "corrected": self._reporter.corrected,
+            "failed": self._reporter.failed,
             "dropped-events": self._recorder.dropped,
         }
+        if self._pod_events is not None:
+            results["dropped-pod-events"] = self._pod_events.dropped
+        return results
+
+
+class _Changes:
+    """Passes on which objects that show reports have changed."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._reporter = reporter
+
+    def heard(self, kind: Kind, api_version: str, key: Key, obj: Any | None) -> None:  # noqa: ARG002
+        """An object has changed; None if it is gone."""
+        if obj is not None:
+            self._reporter.object_changed(key)
 
 
 def behind(following: Following) -> float:

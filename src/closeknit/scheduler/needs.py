@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from closeknit.hub.neighbours import Apart, binding
 from closeknit.hub.nodes import NodeFilter
-from closeknit.hub.request import Group, HostPort, Member, PodSet, Request
+from closeknit.hub.request import Group, HostPort, Member, PodSet, Request, satisfied
 from closeknit.hub.resources import Resources
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
+
+__all__ = ["Around", "Need", "likeness", "needs", "needs_others", "satisfied", "shape_of", "share"]
 
 Shape: TypeAlias = tuple[Resources, NodeFilter, frozenset[HostPort]]
 """What one pod takes and which nodes it accepts."""
@@ -55,13 +57,6 @@ class Need:
 def shape_of(pods: PodSet) -> Shape:
     """What tells the pods of one set from others, as far as nodes are concerned."""
     return pods.resources, pods.filter, pods.host_ports
-
-
-def satisfied(member: Member) -> bool:
-    """Whether all that must run at once runs already."""
-    if isinstance(member, PodSet):
-        return len(member.bound) >= member.least
-    return sum(satisfied(inner) for inner in member.members) >= member.least
 
 
 def needs_others(request: Request) -> bool:

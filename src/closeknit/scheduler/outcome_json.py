@@ -74,9 +74,8 @@ def outcome(verdict: AnyVerdict) -> Json:
         entry["notes"] = [problem(each) for each in verdict.notes]
     match verdict.outcome:
         case Placed() as decided:
-            root = decided.groups[0].name if decided.groups else None
             entry["pods"] = [_pod(each) for each in decided.assignments]
-            entry["groups"] = [_group(each, root) for each in decided.groups]
+            entry["groups"] = groups(decided)
             entry["proven"] = decided.proven
             entry["wishes"] = _wishes(decided.wishes, verdict.topology)
             if decided.rules:
@@ -109,6 +108,12 @@ def _camel(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
+def groups(placed: Placed) -> list[Json]:
+    """How close the groups of a placement came."""
+    root = placed.groups[0].name if placed.groups else None
+    return [_group(group, root) for group in placed.groups]
+
+
 def problem(found: Problem) -> Json:
     """One thing that is wrong, and where."""
     return {"path": found.where, "code": found.code.name, "message": found.message}
@@ -127,6 +132,9 @@ def _group(group: GroupReach, root: str | None) -> Json:
     # A group directly under the workload has no parent that its user wrote.
     entry: Json = {**plain(group), "parent": None if group.parent == root else group.parent}
     del entry["pods"]
+    if not group.violated:
+        # Only pods that run already can break a requirement, so no plan has this key.
+        del entry["violated"]
     return entry
 
 

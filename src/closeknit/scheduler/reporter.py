@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
+from closeknit.scheduler.commit import Bind
 from closeknit.scheduler.gangs.states import BelowMinimum
 from closeknit.scheduler.planning import AnyVerdict, Verdict
 from closeknit.scheduler.preempt.preemptions import Ending, Plan
@@ -21,10 +22,19 @@ class Reporter(Protocol):
     def waiting(
         self, verdict: AnyVerdict, plan: Plan | None = None, stored: Callable[[], None] | None = None
     ) -> None:
-        """A unit found no room, or something is wrong with it.
+        """Pods of a unit found no room, above its minimum as well, or something is wrong with it.
 
         ``plan`` says which pods are evicted for it; ``stored`` is called once the server has stored that.
         """
+
+    def running(self, workload: Workload) -> None:
+        """No pod of a unit waits for a node that could be placed, whoever bound those that run."""
+
+    def touched(self, key: Key) -> None:
+        """Something of a unit has changed, as a pod that was recreated, and not what it asks for."""
+
+    def pods_bound(self, pods: Iterable[Bind]) -> None:
+        """These pods were bound, with others of their unit or not."""
 
     def released(self, workload: Workload, below: BelowMinimum) -> None:
         """The first of the running pods of a gang below its minimum was evicted."""
@@ -76,6 +86,15 @@ class Silence:
         """Pass over it; nobody has to be told first."""
         if stored is not None:
             stored()
+
+    def running(self, workload: Workload) -> None:
+        """Pass over it."""
+
+    def touched(self, key: Key) -> None:
+        """Pass over it."""
+
+    def pods_bound(self, pods: Iterable[Bind]) -> None:
+        """Pass over it."""
 
     def released(self, workload: Workload, below: BelowMinimum) -> None:
         """Pass over it."""

@@ -40,6 +40,8 @@ class Settings:
     """Deadlines and backoff of preemption."""
     victim_order: tuple[str, ...] = DEFAULT_ORDER
     """The criteria by which victims are chosen, the most important one first."""
+    pod_events: bool = True
+    """Whether an event is written for each pod that was bound."""
     dry_run: bool = False
     """Whether to decide and report, and to bind nothing."""
     explaining: bool = True

@@ -36,7 +36,8 @@ class TrackedEngine:
         self._engine: Engine | None = None
         self._cluster = Cluster((), ())
         self._changes: list[Change] = []
-        self._listeners: list[tuple[PodListener, Callable[[], None]]] = []
+        self._pod_listeners: list[PodListener] = []
+        self._node_listeners: list[Callable[[], None]] = []
 
     @property
     def engine(self) -> Engine:
@@ -57,9 +58,11 @@ class TrackedEngine:
         """The nodes that are counted, by name."""
         return self._nodes
 
-    def listen(self, pods: PodListener, nodes: Callable[[], None]) -> None:
-        """Tell from now on what pods hold, and that nodes or topologies have changed."""
-        self._listeners.append((pods, nodes))
+    def listen(self, pods: PodListener | None, nodes: Callable[[], None]) -> None:
+        """Call ``pods`` with what pods hold from now on, and ``nodes`` when nodes or topologies change."""
+        if pods is not None:
+            self._pod_listeners.append(pods)
+        self._node_listeners.append(nodes)
 
     def changes(self) -> list[Change]:
         """What may help somebody who waits, since the last call."""
@@ -125,7 +128,7 @@ class TrackedEngine:
         before = self._pods.get(pod)
         if before == holding:
             return
-        for told, _ in self._listeners:
+        for told in self._pod_listeners:
             told(before, holding)
         if before is not None:
             del self._pods[pod], self._on[before.node][pod]
@@ -143,7 +146,7 @@ class TrackedEngine:
                 self._changes.append(Joined(holding))
 
     def _tell_nodes(self) -> None:
-        for _, told in self._listeners:
+        for told in self._node_listeners:
             told()
 
     def _hold(self, engine: Engine, pods: Iterable[Key]) -> None:

@@ -56,6 +56,8 @@ class Units:
         """Everything to schedule, as of the last call of ``renewed``."""
         self.postponed = False
         """Whether the last call of ``renewed`` has passed over units that have changed."""
+        self.touched: list[Key] = []
+        """Units that the last call of ``renewed`` has compiled and that came out the same."""
 
     def asked_by(self, shape: type[Any]) -> Sequence[Family]:
         """The families whose objects of this wire type may be units."""
@@ -81,6 +83,7 @@ class Units:
         those that still have too few pods, for a while: their pods come one by one.
         """
         units: dict[Key, Workload | None] = {}
+        self.touched = []
         looked_at = dict.fromkeys([*self._new, *self._broken, *self._view.stale(place_object)])
         self._new, self._broken = {}, {}
         self.postponed = False
@@ -122,6 +125,7 @@ class Units:
         if len(made) == 1 and not isinstance(made[0], PlaceableWorkload):
             self._note_missing_pods(family, key, made[0])
         if before == made:
+            self.touched.extend(unit.object.key for unit in made)
             return
         for gone in before:
             del self.by_key[gone.object.key]

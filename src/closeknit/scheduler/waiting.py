@@ -187,6 +187,7 @@ class WaitingQueue:
         wakers = self._wakers
         nodes: dict[str, None] = {}
         woken: dict[Alike, None] = {}
+        same_topologies = True
         for change in changes:
             match change:
                 case Freed(holding):
@@ -205,7 +206,9 @@ class WaitingQueue:
                     woken.update(dict.fromkeys(wakers.for_accounts(accounts)))
                 case TopologiesChanged():
                     woken.update(dict.fromkeys(wakers.everybody()))
-        for node in nodes:
+                    same_topologies = False
+        # Units that are compiled again after this may name a topology that the engine has no longer.
+        for node in nodes if same_topologies else ():
             woken.update(dict.fromkeys(wakers.for_node(node, engine)))
         for alike in woken:
             if not alike.awake:

@@ -97,6 +97,34 @@ def size(placed: Placed) -> str:
     return ", ".join(words)
 
 
+def runs(pods: int) -> str:
+    """That pods of a unit run, however they were bound."""
+    return f"{counted(pods, 'pod')} {'runs' if pods == 1 else 'run'}."
+
+
+def runs_though_invalid(pods: int, problems: str) -> str:
+    """That a unit runs which could not be scheduled as it is now."""
+    return f"{runs(pods)} It could not be scheduled again as it is now: {problems}"
+
+
+def violation(group: GroupReach) -> str:
+    """That the running pods of a group break its required level."""
+    shared = (
+        f"share {printable(group.level)} {place(group.domains[0])} at most"
+        if group.level
+        else "share no level"
+    )
+    if group.level is not None and not group.satisfied:
+        shared = f"are in {counted(len(group.domains), 'domain')} of {printable(group.level)}"
+    required = printable(group.required or "")
+    return f"{printable(group.name)} requires one {required}, and its running pods {shared}."
+
+
+def assigned(pod: str, node: str) -> str:
+    """That a pod was bound, as kube-scheduler reports it."""
+    return f"Successfully assigned {printable(pod)} to {printable(node)}"
+
+
 def reach(group: GroupReach) -> str:
     """How close a group came to what it asked for."""
     if group.level is None:

@@ -247,11 +247,20 @@ class Unheard:
         """Pass over it."""
 
 
-async def test_a_gang_takes_seven_writes_and_in_a_rush_bindings_go_first() -> None:
+@pytest.mark.parametrize(
+    ("pod_events", "events"),
+    [
+        pytest.param(True, 5, id="an event for each of its four pods"),
+        pytest.param(False, 1, id="no events of pods"),
+    ],
+)
+async def test_a_gang_takes_two_writes_beside_bindings_and_events_and_bindings_go_first(
+    *, pod_events: bool, events: int
+) -> None:
     clock = HandClock()
     cluster = EmbeddedCluster(DEFINITIONS, clock=clock, dice=Random(1))
     api: Any = Counting(cluster)
-    settings = Settings(connections=4)
+    settings = Settings(connections=4, pod_events=pod_events)
     instance = Instance(api, settings, identity="one", log=Unheard(), random=Random(2), clock=clock)
     await load(cluster, NODES)
     work = asyncio.create_task(instance.run())
@@ -268,8 +277,8 @@ async def test_a_gang_takes_seven_writes_and_in_a_rush_bindings_go_first() -> No
     await cluster.close()
 
     assert bindings == ["bind"] * 4 * GANGS
-    # The outcome as an annotation, conditions, and an event.
-    assert Counter(api.writes) == {"bind": 4 * GANGS, "patch": 2 * GANGS, "create": GANGS}
+    # The outcome as an annotation, and conditions.
+    assert Counter(api.writes) == {"bind": 4 * GANGS, "patch": 2 * GANGS, "create": events * GANGS}
 
 
 class Answering:

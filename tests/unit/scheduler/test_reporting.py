@@ -38,7 +38,9 @@ async def test_a_unit_without_room_is_told_to_its_group_its_pods_and_by_an_event
         assert await made.pod_scheduled("train-0") == ("False", "Unschedulable")
         assert await made.pod_scheduled("train-1") == ("False", "Unschedulable")
         assert sorted(await made.events()) == [
-            (name, "Warning", "Unschedulable") for name in ("train", "train-0", "train-1")
+            ("train", "Warning", "Unschedulable"),
+            ("train-0", "Warning", "FailedScheduling"),
+            ("train-1", "Warning", "FailedScheduling"),
         ]
         group = await made.api.get(POD_GROUPS, "train", namespace="default")
         assert '"status":"unplaceable"' in group["metadata"]["annotations"][OUTCOME]

@@ -282,6 +282,14 @@ def test_other_topologies_wake_everybody() -> None:
     assert taken(waiting, 99.0) == ["gang", "one"]
 
 
+def test_a_topology_that_has_gone_together_with_a_change_of_a_node_wakes_who_required_it() -> None:
+    asked = replace(GANG, topology="gone")
+    waiting = asleep(unit(asked))
+    changes: list[Change] = [NodeChanged("n1"), TopologiesChanged()]
+
+    assert waiting.wake(changes, Engine(parse("n1: 8"))) == 1
+
+
 def test_the_back_off_doubles_up_to_its_limit_and_is_drawn_from_the_dice() -> None:
     waiting = asleep(unit(ONE))
     now, waits = 0.0, []

@@ -154,6 +154,7 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
         wrong_queue=of_spec.wrong_queue,
         present=present,
         missing=missing if not live or (ours and whole is None) else (),
+        complete=lambda: has_minimum(spec, subgroups, of_spec.leaves, present),
         live=live,
         root=name,
         request=lambda: (
@@ -298,6 +299,9 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
         wrong_queue=list(queue_problems(view, made.queue, made.queue_path)),
         present=present,
         missing=missing if whole is None else (),
+        complete=lambda: has_minimum(
+            spec, subgroups, {leaf.name: leaf.minimum for leaf in made.leaves()}, present
+        ),
         live=live,
         root=name,
         request=lambda: (
@@ -320,13 +324,15 @@ def _judged(
     wrong_queue: Sequence[Problem],
     present: Members,
     missing: Sequence[MissingPods],
+    complete: Callable[[], bool],
     live: bool,
     root: str,
     request: Callable[[], Request | None],
 ) -> ReadGroup:
     """The workload with its request, or with everything that is wrong with it.
 
-    What states that pods are ``missing`` is among what was ``found``.
+    What states that pods are ``missing`` is among what was ``found``. ``complete`` is only called for a
+    workload that is invalid.
     """
     (own, notes), (of_pods, of_members), (of_queue, queue) = map(
         parted, (found, present.problems, wrong_queue)
@@ -351,13 +357,32 @@ def _judged(
         fewest = min((pods.count for pods in missing), default=0)
         base = replace(base, notes=all_notes, running=running)
         if others:
-            workload = base.invalid(problems, missing_pods=fewest)
+            workload = base.invalid(problems, missing_pods=fewest, complete=complete())
         else:
             workload = base.incomplete(problems, missing_pods=fewest)
     elif asked is not None:
         workload = base.placeable(asked, notes=all_notes, running=running)
     refusals = problems if live else others
     return ReadGroup(workload, (*own, *of_queue), present.reported, asked, all_notes, refusals)
+
+
+def has_minimum(
+    spec: wire.PodGroupSpec, subgroups: Tree, leaves: Mapping[str, int], present: Members
+) -> bool:
+    """Whether there are pods that have nodes or have succeeded, and all that must run together do so."""
+    started = {
+        leaf: sum(pod.stage in (Stage.RUNNING, Stage.SUCCEEDED) for pod in pods)
+        for leaf, pods in present.by_leaf.items()
+    }
+
+    def has(name: str) -> bool:
+        children = subgroups.children[name]
+        if not children:
+            return started.get(name, 0) >= leaves.get(name, 1)
+        least = subgroups.subgroups[name].min_sub_group if name else spec.min_sub_group
+        return sum(map(has, children)) >= (len(children) if least is None else least)
+
+    return any(started.values()) and has("")
 
 
 def _without_unformed(

@@ -92,7 +92,8 @@ def compile_pod_group(stored: Stored[PodGroup], view: View) -> Compiled:
             # The pods are counted only where nothing else is wrong.
             workload = base.incomplete(broken, missing_pods=count)
         case _:
-            workload = base.invalid(broken)
+            started = sum(pod.stage in (Stage.RUNNING, Stage.SUCCEEDED) for pod in pods)
+            workload = base.invalid(broken, complete=bool(started) and started >= minimum)
     return Compiled((workload,), tuple(own))
 
 

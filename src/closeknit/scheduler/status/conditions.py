@@ -1,17 +1,40 @@
-"""Reports as conditions: of PodGroups as KAI and Kubernetes have them, and of a pod that waits."""
+"""Reports as conditions: of PodGroups as KAI and Kubernetes have them, and of a pod that waits.
+
+Conditions of a PodGroup that runs, or could not be placed:
+
+| type | status | reason | when |
+|---|---|---|---|
+| ``Scheduled`` | ``True`` | ``Scheduled`` | its minimum runs, whoever bound it |
+| the same | ``False`` | a ``State`` | its minimum does not run |
+| ``TopologyConstraintSatisfied`` | ``False`` | ``RequiredLevelViolated`` | it runs, and breaks it |
+| the same | ``Unknown`` | ``SpecificationInvalid`` | it runs, and became invalid |
+| the same | ``True`` | ``Satisfied`` | it was one of those and is right again; else the condition is absent |
+
+Kubernetes' own PodGroups have ``PodGroupScheduled`` in place of ``Scheduled``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from closeknit.apis.closeknit_keys import OUTCOME
 from closeknit.apis.kai_keys import NODE_POOL
-from closeknit.scheduler.status.reports import Json, Report, State, bounded
+from closeknit.scheduler.status.reports import ConstraintState, Json, Report, State, bounded
 
 DEFAULT_NODE_POOL = "default"
 """The pool that KAI's condition names for a PodGroup without the label of a node pool."""
 
+CONSTRAINT = "TopologyConstraintSatisfied"
+"""The type of the condition of a running PodGroup that breaks what it requires, or no longer does."""
+
 _UNSCHEDULABLE_HERE = "UnschedulableOnNodePool"
+_HOLDS = {
+    ConstraintState.SATISFIED: "True",
+    ConstraintState.VIOLATED: "False",
+    ConstraintState.UNKNOWN: "Unknown",
+}
 
 
 def pod_group_status(told: Report, group: Mapping[str, Any], now: str) -> Json | None:
@@ -25,6 +48,7 @@ def pod_group_status(told: Report, group: Mapping[str, Any], now: str) -> Json |
     after = _with(before, "Scheduled", told.state is State.SCHEDULED, told, now)
     if told.state is State.UNSCHEDULABLE or any(each.get("type") == "Unschedulable" for each in before):
         after = _with(after, "Unschedulable", told.state is State.UNSCHEDULABLE, told, now)
+    after = _with_constraint(after, told, group, now)
     here_before = list(status.get("schedulingConditions") or ())
     here = _scheduling_conditions(here_before, told, pool, now)
     lists = {"conditions": (before, after), "schedulingConditions": (here_before, here)}
@@ -34,9 +58,10 @@ def pod_group_status(told: Report, group: Mapping[str, Any], now: str) -> Json |
 def gang_status(told: Report, group: Mapping[str, Any], now: str) -> Json | None:
     """The conditions of a PodGroup of Kubernetes' own, where they should be others; None for none."""
     before = list((group.get("status") or {}).get("conditions") or ())
+    scheduled = _with(before, "PodGroupScheduled", told.state is State.SCHEDULED, told, now)
     after = [
         {key: value for key, value in each.items() if key != "transitionID"}
-        for each in _with(before, "PodGroupScheduled", told.state is State.SCHEDULED, told, now)
+        for each in _with_constraint(scheduled, told, group, now)
     ]
     return {"conditions": after} if after != before else None
 
@@ -46,6 +71,69 @@ STATUSES: Mapping[tuple[str, str], Callable[[Report, Mapping[str, Any], str], Js
     ("scheduling.k8s.io", "PodGroup"): gang_status,
 }
 """By group and kind, what is reported in the status of a unit, given its object."""
+
+
+def shows(told: Report, kind: tuple[str, str], obj: Mapping[str, Any]) -> bool:
+    """Whether an object shows the facts of a report, however they are worded.
+
+    Facts are the status and reason of each condition that the report decides, and the status of the outcome.
+    """
+    annotations = obj.get("metadata", {}).get("annotations") or {}
+    if _outcome_status(annotations.get(OUTCOME, "")) != _outcome_status(told.outcome):
+        return False
+    if (status_of := STATUSES.get(kind)) is None:
+        return True
+    status = obj.get("status") or {}
+    wanted = status_of(told, obj, "") or {}
+    return all(_facts(conditions) == _facts(status.get(field) or ()) for field, conditions in wanted.items())
+
+
+def is_reported(obj: Mapping[str, Any]) -> bool:
+    """Whether an object shows a report of any kind."""
+    annotations = obj.get("metadata", {}).get("annotations") or {}
+    return bool(_outcome_status(annotations.get(OUTCOME, "")))
+
+
+def _outcome_status(outcome: str) -> str:
+    """The status of an outcome; empty if there is none that can be read."""
+    try:
+        read = json.loads(outcome) if outcome else {}
+    except ValueError:
+        return ""
+    return str(read.get("status", "")) if isinstance(read, dict) else ""
+
+
+def _facts(conditions: Iterable[Mapping[str, Any]]) -> set[tuple[str, ...]]:
+    return {
+        tuple(str(each.get(key)) for key in ("type", "nodePool", "status", "reason")) for each in conditions
+    }
+
+
+def _with_constraint(
+    conditions: Sequence[Json], told: Report, group: Mapping[str, Any], now: str
+) -> list[Json]:
+    """The list with what becomes of the constraint; only a PodGroup that runs has such a condition."""
+    old = next((each for each in conditions if each.get("type") == CONSTRAINT), None)
+    if told.state is not State.SCHEDULED:
+        return [each for each in conditions if each is not old]
+    holds = told.constraint is ConstraintState.SATISFIED or (
+        told.constraint is ConstraintState.UNKNOWN and not _names_a_level(group.get("spec") or {})
+    )
+    if old is None and holds:
+        return list(conditions)
+    wanted = {
+        "type": CONSTRAINT,
+        "status": _HOLDS[told.constraint],
+        "reason": told.constraint.value,
+        "message": told.constraint_message,
+    }
+    return _replaced(conditions, lambda each: each.get("type") == CONSTRAINT, wanted, now)
+
+
+def _names_a_level(spec: Mapping[str, Any]) -> bool:
+    """Whether a PodGroup, or one of its subgroups, has a topology constraint of any kind."""
+    parts = (spec, *(spec.get("subGroups") or ()), *(spec.get("subgroups") or ()))
+    return any(part.get("topologyConstraint") or part.get("schedulingConstraints") for part in parts)
 
 
 def pod_condition(told: Report, owner: str, now: str) -> Json:

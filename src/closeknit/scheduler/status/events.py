@@ -1,7 +1,7 @@
 """Reports as events, where ``kubectl describe`` shows them.
 
-That a pod got its node is told once for its whole unit: an event a pod would cost an API server as much as
-all the bindings did.
+Events of pods have kube-scheduler's form: ``FailedScheduling`` here, ``Scheduled`` in ``pod_events``. Those
+of other objects have the reason of their condition.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from closeknit.hub.workload import Workload
 from closeknit.kube.events import EventType, Recorder, Reference
 from closeknit.kube.resources import PODS, Resource
 from closeknit.scheduler import wording
-from closeknit.scheduler.status.reports import Report, State, bounded
+from closeknit.scheduler.status.reports import ConstraintState, Report, State, bounded
+
+FAILED = "FailedScheduling"
+"""The reason of every event about a pod that waits, as kube-scheduler has it."""
 
 
 def unit_decided(
@@ -23,21 +26,25 @@ def unit_decided(
         if workload.object.key == workload.key
         else f"{wording.title(workload.object)}: {told.message}"
     )
-    recorder.record(
-        _reference(resource, meta), told.state.value, bounded(note), action="Scheduling", kind=_kind(told)
-    )
+    reason = told.state.value
+    if (resource.group, resource.kind) == (PODS.group, PODS.kind):
+        if told.state is State.SCHEDULED:
+            # The event of its binding states that.
+            return
+        reason = FAILED
+    elif told.constraint is not ConstraintState.SATISFIED:
+        reason = told.constraint.value
+    recorder.record(_reference(resource, meta), reason, bounded(note), action="Scheduling", kind=_kind(told))
 
 
 def pod_waits(recorder: Recorder, meta: ObjectMeta, told: Report, owner: str) -> None:
     """What a pod waits for with the rest of its unit."""
-    # Its unit runs without it, but it has no node.
-    reason = State.UNSCHEDULABLE if told.state is State.SCHEDULED else told.state
     recorder.record(
         _reference(PODS, meta),
-        reason.value,
+        FAILED,
         bounded(f"{owner}: {told.brief}"),
         action="Scheduling",
-        kind=_kind(told),
+        kind=EventType.WARNING,
     )
 
 
@@ -48,4 +55,5 @@ def _reference(resource: Resource, meta: ObjectMeta) -> Reference:
 
 def _kind(told: Report) -> EventType:
     fine = told.state in (State.SCHEDULED, State.NOT_READY)
-    return EventType.NORMAL if fine else EventType.WARNING
+    satisfied = told.constraint is ConstraintState.SATISFIED
+    return EventType.NORMAL if fine and satisfied else EventType.WARNING

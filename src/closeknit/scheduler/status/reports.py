@@ -1,4 +1,4 @@
-"""What is told about a unit, in sentences for people and as JSON for programs.
+"""What is reported about a unit: a typed state with its cause, texts for people and JSON for programs.
 
 Two reports that are equal say the same, so that who writes them can tell whether there is anything to write.
 """
@@ -16,7 +16,7 @@ from closeknit.hub.outcome import GroupReach, Outcome, Placed, Shortfall, Undeci
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Request
 from closeknit.hub.shortfall import BehindStrictFifo, NoDomain, PodTooLarge, QuotaExceeded
-from closeknit.hub.workload import IncompleteWorkload, Workload
+from closeknit.hub.workload import IncompleteWorkload, PlaceableWorkload, Workload
 from closeknit.scheduler import outcome_json, wording
 from closeknit.scheduler.deciding import AnyVerdict, Failed, Verdict
 from closeknit.scheduler.gangs.states import BelowMinimum, Stale
@@ -52,6 +52,17 @@ class State(Enum):
     """Its pods were told to go, to make room for a unit of higher priority."""
 
 
+class ConstraintState(Enum):
+    """Whether the pods of a running unit satisfy its required levels, as the reason of a condition."""
+
+    SATISFIED = "Satisfied"
+    VIOLATED = "RequiredLevelViolated"
+    """They share no domain of a level that it requires: the constraint was added or changed since they were
+    bound, or the topology or labels of nodes were, or others bound them."""
+    UNKNOWN = "SpecificationInvalid"
+    """Its specification became invalid, as by the loss of its Topology, so nothing can be checked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """One reason: a word that programs know, its cause as a value, and the text rendered from it."""
@@ -77,6 +88,10 @@ class Report:
     """What the annotation says."""
     plan: Hashable = None
     """The facts of the preemption plan, None without one."""
+    constraint: ConstraintState = ConstraintState.SATISFIED
+    """Of a unit that runs; ``SATISFIED`` for any other."""
+    constraint_message: str = ""
+    """Why its constraint is violated or unknown."""
 
     @property
     def cause(self) -> tuple[State, tuple[tuple[str, Hashable], ...]]:
@@ -102,12 +117,46 @@ def report(verdict: AnyVerdict, plan: Plan | None = None, evicted_at: str | None
         kept_for = (verdict.kept_for[:_NAMES], len(verdict.kept_for))
         reasons = (Reason("PlaceKept", kept_for, words, words), *reasons)
     if plan is None:
-        return _report(state, reasons, _outcome(verdict))
+        made = _report(state, reasons, _outcome(verdict))
+        violated = _violated(verdict.outcome) if isinstance(verdict.outcome, Placed) else []
+        return _with_violations(made, violated) if violated else made
     words, victims = _planned(plan), tuple((victim.holder, len(victim.pods)) for victim in plan.victims)
     placement = _placement_cause(plan.verdict.outcome)
     cause = (victims[:_NAMES], len(victims), plan.waits_for, placement)
     told = _report(state, (Reason("Displacing", cause, words, words), *reasons), _outcome(verdict, plan))
     return replace(told, plan=(victims, placement))
+
+
+def running(workload: Workload, placed: Placed | None) -> Report:
+    """The report of a unit whose minimum runs, whoever bound its pods and whatever changed since.
+
+    ``placed`` describes where its pods run; None for an invalid unit, of which that is not known.
+    """
+    pods = len(workload.running)
+    problems = () if isinstance(workload, PlaceableWorkload) else workload.problems
+    outcome: Json = {"status": "placed", "running": pods}
+    if placed is None:
+        words = wording.runs_though_invalid(pods, _joined(problems))
+        cause: Hashable = (pods, problems[:_PROBLEMS], len(problems))
+        outcome["problems"] = [outcome_json.problem(problem) for problem in problems]
+    else:
+        words = " ".join([wording.runs(pods), *_reaches(placed)])
+        cause = (pods, *_reach_causes(placed))
+        outcome["groups"] = outcome_json.groups(placed)
+    reason = Reason(State.SCHEDULED.value, cause, words, words)
+    made = _report(State.SCHEDULED, (reason,), _within_limit(outcome))
+    if placed is None:
+        return replace(made, constraint=ConstraintState.UNKNOWN, constraint_message=made.message)
+    return _with_violations(made, _violated(placed))
+
+
+def running_while_others_wait(runs: Report, waits: Report) -> Report:
+    """The report of a unit whose minimum runs, with the preemption plan for its surplus."""
+    outcome: Json = {**json.loads(runs.outcome), "plan": json.loads(waits.outcome).get("plan")}
+    made = _report(runs.state, (*runs.reasons, *waits.reasons), _within_limit(outcome))
+    return replace(
+        made, plan=waits.plan, constraint=runs.constraint, constraint_message=runs.constraint_message
+    )
 
 
 def _below_minimum(
@@ -210,10 +259,44 @@ def _listed(names: Sequence[str]) -> str:
 def _placement(placed: Placed) -> Iterator[str]:
     """How large the placement is, and the domain of each group that asked for one, else of the whole."""
     yield f"{wording.size(placed)}."
-    for group in _reported_groups(placed):
-        reach = wording.reach(group)
-        whole = group.parent is None
-        yield f"{_capital(reach)}." if whole else f"{wording.printable(group.name)}: {reach}."
+    yield from _reaches(placed)
+
+
+def _reached(group: GroupReach) -> str:
+    """How close a group came, under its name unless it is the whole."""
+    reach = wording.reach(group)
+    return f"{_capital(reach)}." if group.parent is None else f"{wording.printable(group.name)}: {reach}."
+
+
+def _reaches(placed: Placed) -> Iterator[str]:
+    """What is required and does not hold, and how close the other groups came that are reported."""
+    yield from map(wording.violation, _violated(placed))
+    yield from (_reached(group) for group in _reported_groups(placed) if not group.violated)
+
+
+def _reach_causes(placed: Placed) -> tuple[Hashable, Hashable]:
+    """What ``_reaches`` states."""
+    others = (group for group in _reported_groups(placed) if not group.violated)
+    return tuple(map(_violation_cause, _violated(placed))), tuple(map(_reach_cause, others))
+
+
+def _violated(placed: Placed) -> list[GroupReach]:
+    return [group for group in placed.groups if group.violated]
+
+
+def _violation_cause(group: GroupReach) -> Hashable:
+    """What ``wording.violation`` states."""
+    if group.level is None:
+        return group.name, group.required
+    shared = group.domains[0] if group.satisfied else len(group.domains)
+    return group.name, group.required, group.level, shared
+
+
+def _with_violations(made: Report, violated: Sequence[GroupReach]) -> Report:
+    if not violated:
+        return made
+    why = bounded(" ".join(map(wording.violation, violated)))
+    return replace(made, constraint=ConstraintState.VIOLATED, constraint_message=why)
 
 
 def _reported_groups(placed: Placed) -> Sequence[GroupReach]:
@@ -232,8 +315,8 @@ def _placement_cause(outcome: Outcome | Failed) -> Hashable:
     pods = len(outcome.assignments)
     running = max((group.pods for group in outcome.groups), default=0) if not pods else 0
     nodes = len({assignment.node for assignment in outcome.assignments})
-    reaches = tuple(map(_reach_cause, _reported_groups(outcome)))
-    return pods, nodes, running, outcome.wishes.left_out, outcome.proven, reaches
+    left_out = outcome.wishes.left_out
+    return pods, nodes, running, left_out, outcome.proven, _reach_causes(outcome)
 
 
 def _reach_cause(group: GroupReach) -> Hashable:
@@ -312,11 +395,16 @@ def _outcome(verdict: AnyVerdict, plan: Plan | None = None) -> str:
     if plan is not None:
         displaced = [{"workload": each.holder, "pods": len(each.pods)} for each in plan.victims]
         kept = {"status": kept.pop("status"), "plan": {"displaces": displaced}, **kept}
-    text = _written(kept)
+    return _within_limit(kept)
+
+
+def _within_limit(outcome: Json) -> str:
+    """The outcome as text; the last entries of its lists are left out if it would be too long."""
+    text = _written(outcome)
     for most in (64, 16, 4, 1, 0):
         if len(text) <= _LONGEST_OUTCOME:
             break
-        text = _written({**_cut(kept, most), "truncated": True})
+        text = _written({**_cut(outcome, most), "truncated": True})
     return text
 
 

@@ -40,6 +40,10 @@ class Pace:
     """How often the details of a reason that stays the same are written."""
     deferral: float = 15.0
     """For how long at most the news that a unit was placed waits for bindings to be done."""
+    settling: float = 1.0
+    """Seconds after which an object that changed is compared with its report: most changes are our own."""
+    recheck: float = 0.002
+    """Seconds for each unit between two checks of all that run, while nodes or topologies keep changing."""
 
 
 @dataclass(slots=True, eq=False)
@@ -48,6 +52,8 @@ class Subject:
 
     key: Key
     workload: Workload
+    uid: str = ""
+    """Of a pod: another pod of its name is another subject."""
     rank: Rank = Rank.UNIT
     wanted: Report | None = None
     """None where everything is told."""
@@ -60,6 +66,12 @@ class Subject:
     dismissed: bool = False
     """Whether nothing more is to be told, because the pod got a node or the object is gone."""
     backoff: Backoff | None = None
+    correcting: bool = False
+    """Whether what was written is to be written again, because the object shows something else."""
+    rivalry: Backoff | None = None
+    """Between two corrections of an object that others keep changing."""
+    corrected_at: float = 0.0
+    correct_from: float = 0.0
     awaited: tuple[Hashable, Callable[[], None]] | None = None
     """A plan, and who waits for it to be written."""
 
@@ -74,7 +86,7 @@ class ReportQueue:
 
     def want(self, subject: Subject, rank: Rank, told: Report, now: float) -> None:
         """Tell this of an object, instead of what should have been told and is not written yet."""
-        if told == subject.written and not subject.writing:
+        if told == subject.written and not subject.writing and not subject.correcting:
             subject.wanted = None
             return
         same = told.says_the_same(subject.wanted)
