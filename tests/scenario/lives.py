@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from random import Random
-from typing import Any
+from typing import Any, cast
+
+import structlog
 
 from closeknit.installation.privileges import Component
 from closeknit.kube.clock import Clock
 from closeknit.kube.port import DeleteOptions, KubernetesApi
 from closeknit.kube.resources import NODES, PODS
-from closeknit.scheduler.loop import Scheduler
+from closeknit.scheduler.instance import Instance
+from closeknit.scheduler.settings import Settings
 from closeknit.testing.accounts import seen_by
 from closeknit.testing.auditor import Cluster, audit
 from closeknit.testing.clock import HandClock
 from closeknit.testing.faulty_api import Fault, FaultyApi
 from tests.filters.claims import claim, mounting, on_nodes, request, storage_class, volume, volume_claim
+from tests.kit.status_auditor import Seen, audit_status
 from tests.scenario import bound, claimed, stored
 from tests.scenario.bound import POD_GROUPS, TOPOLOGIES
 from tests.unit.scheduler.objects import node, pod, pod_group, together, topology
 
 AT_ONCE = DeleteOptions(grace_period=0)
-_PATIENCE = 120.0
+_QUIET = 5.0
+"""Seconds within which objects show what is true, when nothing happens."""
+_PATIENCE = 20.0
 """Real seconds until something must have happened."""
 
 
@@ -35,12 +42,22 @@ class Life:
         own = seen_by(Component.SCHEDULER, api)
         self.api = FaultyApi(own, point, fault)
         self.restarts = 0
+        self.wrong: list[str] = []
+        """What objects showed and was not true, when that was last audited."""
         self._successor = FaultyApi(own)
         self._work = asyncio.create_task(self._scheduler(self.api))
         self._undertaker = asyncio.create_task(self._replace())
 
     async def _scheduler(self, api: FaultyApi) -> None:
-        await Scheduler(api, random=Random(2), clock=self.clock).run()
+        instance = Instance(
+            cast("KubernetesApi", api),
+            Settings(),
+            identity="life",
+            log=structlog.wrap_logger(structlog.ReturnLogger()),
+            random=Random(2),
+            clock=self.clock,
+        )
+        await instance.run()
 
     async def _replace(self) -> None:
         await self.api.killed.wait()
@@ -69,11 +86,12 @@ class Life:
                 await self.tend()
                 await self.clock.advance(0.25)
         else:
-            async with asyncio.timeout(_PATIENCE):
-                while not await holds():
-                    await self.tend()
-                    await asyncio.sleep(0.05)
-        assert await holds()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PATIENCE):
+                    while not await holds():
+                        await self.tend()
+                        await asyncio.sleep(0.05)
+        assert await holds(), self.wrong
 
     async def tend(self) -> None:
         """Do what others do while time passes: nothing, unless a life needs them."""
@@ -97,6 +115,15 @@ class Life:
         assert audit(Cluster(nodes, pods, groups, topologies)) == [], what
         uids = [uid for uid, _ in (*self.api.bound, *self._successor.bound)]
         assert len(uids) == len(set(uids)), what
+        await self.until(self._shown, _QUIET)
+
+    async def _shown(self) -> bool:
+        """Whether the status of every unit is what an auditor computes from pods and nodes."""
+        nodes, pods, groups, topologies = [
+            (await self.cluster.list(each)).items for each in (NODES, PODS, POD_GROUPS, TOPOLOGIES)
+        ]
+        self.wrong = audit_status(Seen(nodes, pods, groups, topologies))
+        return not self.wrong
 
     async def live(self) -> None:
         """Everything that can happen to gangs, with a check after each."""

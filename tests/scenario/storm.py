@@ -28,6 +28,7 @@ from closeknit.testing.auditor import Cluster, audit
 from closeknit.testing.auditor_waiting import Priorities, Waiting
 from closeknit.testing.clock import HandClock, SkewedClock
 from tests.kit.quota_recount import differences, recounted
+from tests.kit.status_auditor import Seen, audit_status
 from tests.scenario.bound import BY_KIND, POD_GROUPS, QUEUES, TOPOLOGIES
 from tests.scenario.storm_faults import Faults
 from tests.unit.scheduler.objects import GPU, node, pod, pod_group, queue, together, topology
@@ -44,6 +45,8 @@ BACK_OFF = 15.0
 """Seconds that a gang may wait although there is room: the longest back-off, and some for binding."""
 DISPLACING = 90.0
 """Seconds that it may wait although others of lower priority could go: the patience with those told to, and more."""
+QUIET = 5.0
+"""Seconds within which objects show what is true, when nothing happens."""
 HIGH = "build-preemptible"
 PRIORITIES = Priorities({HIGH: 75}, usual=0)
 _PODS_OF_RIVAL = "rival"
@@ -85,6 +88,8 @@ class Storm:
         self._steps = 0
         self._waited: dict[tuple[str, str], float] = {}
         """By gang and complaint, since when it could have been helped without a break."""
+        self._facts: tuple[object, float] | None = None
+        """All that conditions follow from, and since when that has not changed."""
         self._work: asyncio.Task[None] | None = None
         self._instance: Instance | None = None
 
@@ -143,11 +148,14 @@ class Storm:
         """Fair weather, and everything that was wrong in it for too long or is at its end."""
         wrong: dict[str, None] = {}
         self._waited.clear()
+        self._facts = None
         for _ in range(int(seconds / _STEP)):
             if await self._step() and self.faults.settled:
                 wrong |= dict.fromkeys(await self._recount())
+                seen = await self._seen()
+                wrong |= dict.fromkeys(self._not_shown(seen))
                 if not self.queues:
-                    wrong |= dict.fromkeys(self._too_long(await self._seen()))
+                    wrong |= dict.fromkeys(self._too_long(seen))
         assert self._work is not None
         if self._work.done():
             self._work.result()
@@ -385,6 +393,18 @@ class Storm:
             for (gang, why), since in self._waited.items()
             if now - since > limits[why]
         ]
+
+    def _not_shown(self, seen: Cluster) -> list[str]:
+        """What objects show and is not true, when nothing has changed for as long as showing it may take."""
+        now = self.clock.monotonic()
+        what = Seen(seen.nodes, seen.pods, seen.pod_groups, seen.topologies)
+        facts = what.facts()
+        if self._facts is None or self._facts[0] != facts:
+            self._facts = facts, now
+        if now - self._facts[1] < QUIET:
+            return []
+        self.happened["audits of status"] += 1
+        return audit_status(what)
 
     async def _seen(self) -> Cluster:
         lists = [(await self.cluster.list(each)).items for each in (NODES, PODS, POD_GROUPS, TOPOLOGIES)]

@@ -60,7 +60,9 @@ async def run_all(
             async with life(point, fault, real, kind) as disturbed:
                 await disturbed.live()
                 died = fault in (Fault.KILLED_AFTER, Fault.KILLED_BEFORE)
-                assert disturbed.restarts == died, (point, fault)
+                # In real time, a life may take fewer writes than the one in which they were counted.
+                reached = real is None or point < len(disturbed.api.writes)
+                assert disturbed.restarts == (died and reached), (point, fault)
             runs += 1
     return runs
 
