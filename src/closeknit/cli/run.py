@@ -64,6 +64,13 @@ def run(
         bool,
         typer.Option("--dry-run", help="Schedule, log and count; write nothing, so without controllers."),
     ] = False,
+    pod_events: Annotated[
+        bool,
+        typer.Option(
+            "--pod-events/--no-pod-events",
+            help="Write a Scheduled event for each pod that was bound, after the bindings.",
+        ),
+    ] = True,
     lease_namespace: Annotated[
         str,
         typer.Option(metavar="NAME", help="Where the lease is kept that one of several instances holds."),
@@ -113,7 +120,10 @@ def run(
             option = Verbatim("--context" if context else "--kubeconfig")
             raise InvalidError([sentences.NO_CLUSTER.at((option,), reason=str(error))]) from error
         settings = Settings(
-            schedulers=schedulers_named(scheduler_names), connections=connections, dry_run=dry_run
+            schedulers=schedulers_named(scheduler_names),
+            connections=connections,
+            pod_events=pod_events,
+            dry_run=dry_run,
         )
         require_families(external)
         reviewing = webhook.Webhook(
