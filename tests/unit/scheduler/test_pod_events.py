@@ -60,7 +60,7 @@ def binds(number: int) -> list[Bind]:
 async def test_an_event_has_the_form_of_kube_scheduler() -> None:
     async with writing() as (server, made, clock):
         made.note(binds(1))
-        await clock.advance(1)
+        await clock.advance(3)
 
     (event,) = server.events
     assert (event["type"], event["reason"], event["action"]) == ("Normal", "Scheduled", "Binding")
@@ -77,7 +77,9 @@ async def test_an_event_has_the_form_of_kube_scheduler() -> None:
 async def test_events_are_written_at_a_bounded_rate() -> None:
     async with writing() as (server, made, clock):
         made.note(binds(1000))
-        await clock.advance(1)
+        await clock.advance(pod_events.CALM - 0.1)
+        assert server.events == []
+        await clock.advance(1.1)
         assert 190 <= len(server.events) <= 210
         await clock.advance(5)
         assert len(server.events) == 1000
@@ -100,7 +102,7 @@ async def test_of_too_many_the_oldest_are_dropped_and_counted(monkeypatch: pytes
         made.note(binds(14))
         assert (len(made), made.dropped) == (10, 4)
         server.busy = False
-        await clock.advance(1)
+        await clock.advance(3)
     assert [event["regarding"]["name"] for event in server.events] == [f"p{i}" for i in range(4, 14)]
 
 

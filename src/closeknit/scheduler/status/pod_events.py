@@ -1,8 +1,8 @@
 """``Scheduled`` events of the pods that were bound, in kube-scheduler's form.
 
-An event a pod costs an API server about as much as the binding does. So they are written in the background:
-while bindings are under way only those that have waited for long, and those slowly; else at a bounded rate.
-Beyond a limit the oldest are dropped and counted. They are not kept over a restart.
+An event a pod costs an API server about as much as the binding does. So they are written in the background,
+at a bounded rate, when no bindings have been under way for a while; until then only those that have waited for
+long, and those slowly. Beyond a limit the oldest are dropped and counted. They are not kept over a restart.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ REASON, ACTION = "Scheduled", "Binding"
 PENDING_LIMIT = 10_000
 """Events that wait to be written; of more, the oldest are dropped."""
 PER_SECOND = 200
-"""Events a second while no bindings are under way."""
+"""Events a second when no bindings have been under way for ``CALM``."""
 PER_SECOND_BUSY = 20
-"""Events a second while bindings are under way, of those that have waited for ``DEFERRAL``."""
+"""Events a second before that, of those that have waited for ``DEFERRAL``."""
 DEFERRAL = 15.0
 """Seconds that an event waits for bindings to be done."""
+CALM = 2.0
+"""Seconds without bindings before events are written: in a rush, bindings come in bursts."""
 _TOGETHER = 8
 """Events that are written at the same time."""
 _POLL = 0.05
@@ -64,6 +66,8 @@ class PodEvents:
         self._backoff = Backoff(random)
         self._pending: deque[_Pending] = deque()
         self._some = asyncio.Event()
+        self._busy_at = 0.0
+        """When bindings were last seen under way, or done."""
         self.written = 0
         self.dropped = 0
         """Events that were too many, or that the server refused for good."""
@@ -86,13 +90,17 @@ class PodEvents:
             if not self._pending:
                 self._some.clear()
                 await self._some.wait()
-            busy = self._busy()
-            if busy and self._clock.monotonic() - self._pending[0].noted_at < DEFERRAL:
+                continue
+            now = self._clock.monotonic()
+            if self._busy() or self._pending[-1].noted_at > self._busy_at:
+                self._busy_at = now
+            calm = now - self._busy_at >= CALM
+            if not calm and now - self._pending[0].noted_at < DEFERRAL:
                 await self._clock.sleep(_POLL)
                 continue
-            together = 1 if busy else _TOGETHER
+            together = _TOGETHER if calm else 1
             pause = await self._write_some(together)
-            rate = PER_SECOND_BUSY if busy else PER_SECOND
+            rate = PER_SECOND if calm else PER_SECOND_BUSY
             await self._clock.sleep(max(pause, together / rate))
 
     async def flush(self) -> None:
