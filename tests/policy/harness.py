@@ -364,7 +364,11 @@ class Live:
                 acted = True
             elif on and phase == "Pending":
                 self._note(f"bound {name} to {on}")
-                status = {"phase": "Running", "startTime": timestamp(self.bed.frozen.shown), "conditions": _READY}
+                status = {
+                    "phase": "Running",
+                    "startTime": timestamp(self.bed.frozen.shown),
+                    "conditions": _READY,
+                }
                 await self._patch(PODS, name, {"status": status}, subresource="status")
                 acted = True
         return acted
@@ -423,7 +427,9 @@ class Live:
             case Arrive(units):
                 for unit in units:
                     await self._arrive(unit)
-            case ArrivePod(name) if (unit := self.outside.units.get(name)) and self.outside.pods[name] < unit.pods:
+            case ArrivePod(name) if (unit := self.outside.units.get(name)) and self.outside.pods[
+                name
+            ] < unit.pods:
                 number = self.outside.pods[name]
                 self.outside.pods[name] += 1
                 await self._create_pod(unit, *pod_names(unit, number, number + 1))
@@ -476,7 +482,9 @@ class Live:
         return pod_name.rpartition("-")[0] == unit
 
     async def _succeed(self, name: str) -> None:
-        await self._patch(PODS, name, {"status": {"phase": "Succeeded", "conditions": []}}, subresource="status")
+        await self._patch(
+            PODS, name, {"status": {"phase": "Succeeded", "conditions": []}}, subresource="status"
+        )
 
     async def _set_budget(self, name: str, app: str, keep: int) -> None:
         with suppress(NotFoundError):
@@ -519,7 +527,10 @@ def _queue_object(queue: QueueSpec) -> Json:
     spec: Json = {"resources": {"gpu": gpu, "cpu": other, "memory": other}, "priority": queue.priority}
     if queue.parent:
         spec["parentQueue"] = queue.parent
-    for name, seconds in (("preemptMinRuntime", queue.preempt_after), ("reclaimMinRuntime", queue.reclaim_after)):
+    for name, seconds in (
+        ("preemptMinRuntime", queue.preempt_after),
+        ("reclaimMinRuntime", queue.reclaim_after),
+    ):
         # A patch takes away what is null.
         spec[name] = None if seconds is None else f"{seconds}s"
     return {

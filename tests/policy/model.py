@@ -253,7 +253,9 @@ def kept_from(world: World, unit: Unit) -> Iterator[tuple[Unit, tuple[str, ...]]
 # --------------------------------------------------------------------------------------------- quota
 
 
-def usage(world: World, queue: str, *, only_guaranteed: bool = False, gone: frozenset[str] = frozenset()) -> int:
+def usage(
+    world: World, queue: str, *, only_guaranteed: bool = False, gone: frozenset[str] = frozenset()
+) -> int:
     """Section "Quota": the GPUs of running pods of a queue and those below it, without pods that are ``gone``."""
     return sum(
         unit.gpus
@@ -701,9 +703,7 @@ def may_reclaim(world: World, unit: Unit, pods: int, victims: VictimSet) -> bool
     return _stays_fairer(world, unit, asked, victims, shares)
 
 
-def _stays_fairer(
-    world: World, unit: Unit, asked: int, victims: VictimSet, shares: dict[str, int]
-) -> bool:
+def _stays_fairer(world: World, unit: Unit, asked: int, victims: VictimSet, shares: dict[str, int]) -> bool:
     """Section "Reclaim", third condition: queues above the unit's own beside those of victims."""
     for depth, own in enumerate(path(world, unit.queue)[:-1]):
         siblings = {
@@ -716,7 +716,9 @@ def _stays_fairer(
         used = usage(world, own.name, gone=victims.gone) + asked
         for sibling in siblings:
             theirs = usage(world, sibling, gone=victims.gone)
-            if used > shares[own.name] and not (_part(used, shares[own.name]) < _part(theirs, shares[sibling])):
+            if used > shares[own.name] and not (
+                _part(used, shares[own.name]) < _part(theirs, shares[sibling])
+            ):
                 return False
     return True
 

@@ -239,7 +239,9 @@ class _Drawing:
     def queue(self, name: str, parent: str = "") -> QueueSpec:
         rng = self.rng
         gpus = sum(node.gpus for node in self.nodes)
-        quota = rng.choice((-1, 0, gpus // 2, gpus // 3, rng.randint(0, gpus))) if self.flavour.reclaim else -1
+        quota = (
+            rng.choice((-1, 0, gpus // 2, gpus // 3, rng.randint(0, gpus))) if self.flavour.reclaim else -1
+        )
         limit = rng.choice((-1, -1, -1, rng.randint(1, gpus)))
         runtimes = (None, None, None, 0, 400, 4000) if self.flavour.runtimes else (None,)
         return QueueSpec(
@@ -263,7 +265,9 @@ class _Drawing:
         pods = 1 if alone else rng.choice((1, 1, 2, 2, 3, 4))
         minimum = rng.randint(1, pods) if self.elastic and rng.random() < 0.5 else pods
         largest = max(node.gpus for node in self.nodes)
-        priority = rng.choice(("low", "low", "mid", "mid", "high", "high", "top")) if flavour.priorities else "mid"
+        priority = (
+            rng.choice(("low", "low", "mid", "mid", "high", "high", "top")) if flavour.priorities else "mid"
+        )
         unit = UnitSpec(
             name,
             pods,

@@ -79,7 +79,10 @@ def _smaller_event(event: Event) -> Iterator[Event]:
         changes: list[dict[str, Any]] = [{"pods": unit.pods - 1, "minimum": min(unit.minimum, unit.pods - 1)}]
         changes += [{"gpus": unit.gpus - 1}, {"minimum": unit.pods}]
         simpler = [msgspec.structs.replace(unit, **change) for change in changes]
-        for candidate in [*simpler, *_with_defaults(unit, keep=("name", "pods", "minimum", "gpus", "queue", "alone"))]:
+        for candidate in [
+            *simpler,
+            *_with_defaults(unit, keep=("name", "pods", "minimum", "gpus", "queue", "alone")),
+        ]:
             if candidate != unit and candidate.pods > 0 and candidate.gpus > 0 and candidate.minimum > 0:
                 yield Arrive((*units[:i], candidate, *units[i + 1 :]))
 

@@ -23,7 +23,7 @@ from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import PlaceableWorkload, Workload
 from closeknit.scheduler import wording
 from closeknit.scheduler.acting import Acting, Counters, Settled
-from closeknit.scheduler.changes import Change, NodeChanged
+from closeknit.scheduler.changes import Change, Joined, NodeChanged
 from closeknit.scheduler.claiming import claimed, preparations, to_give_back
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Answered, Bind, Call, Evict, Nominate
@@ -37,7 +37,7 @@ from closeknit.scheduler.planning import Verdict, decide, least, surplus
 from closeknit.scheduler.preempt.active import Preemptions, StepOf
 from closeknit.scheduler.preempt.fair_share import FairShares
 from closeknit.scheduler.preempt.nominations import held
-from closeknit.scheduler.preempt.preemptions import Began, Ending, Evicted, Freed, Plan
+from closeknit.scheduler.preempt.preemptions import Announced, Began, Ending, Evicted, Freed, Plan
 from closeknit.scheduler.preempt.victim_order import ordered
 from closeknit.scheduler.preempt.victims import choose_victims
 from closeknit.scheduler.refusals import Refusals
@@ -144,6 +144,8 @@ class Core:
             workload_now = self.state.units.get(key)
             self.reservations.saw(key, workload_now)
             self.preemptions.saw(key, workload_now, now)
+        if not all(isinstance(change, Joined) for change in news.changes):
+            self.preemptions.candidates.something_changed()
         self._advance(now, again, moved=bool(news.changes))
         # Before anybody comes: who asks for the same does not overtake those who are woken.
         self.queue.wake(news.changes, self.state.engine)
@@ -334,15 +336,17 @@ class Core:
                 return
         self.queue.failed(key, outcome, now)
         self.reservations.failed(verdict)
-        self.preemptions.failed(verdict, now)
+        if self.preemptions.failed(verdict, now):
+            # Before units behind it are decided, which might take what it needs.
+            self._consider_preemption(now)
         if isinstance(outcome, Placed):
             # Pods above its minimum are left, and none of them fits; others may still be to come.
             if not outcome.assignments:
-                self._reporter.waiting(verdict, self.preemptions.plan_of(key))
+                self._reporter.waiting(verdict, self.preemptions.announced_plan_of(key))
         else:
             if (below := self.gangs.below_minimum(key)) is not None:
                 verdict = replace(verdict, below=below)
-            self._reporter.waiting(verdict, self.preemptions.plan_of(key))
+            self._reporter.waiting(verdict, self.preemptions.announced_plan_of(key))
             if not self._dry_run:
                 self.acting.give_back(key, to_give_back(self.state, workload))
         self.gangs.cannot_complete(key, now)
@@ -380,6 +384,10 @@ class Core:
             match step:
                 case Evict():
                     self._send(step, 0)
+                case Announced():
+                    self._reporter.waiting(plan.failed, plan, partial(self._reported, plan))
+                    if preemption.reported:
+                        again += self._take_up(self.preemptions.advance(self.acting.is_binding, now), now)
                 case Began():
                     self._reporter.preempting(plan)
                 case Evicted():
@@ -405,17 +413,17 @@ class Core:
 
     def _help_units(self, now: float) -> None:
         """Make a plan for the first unit that may preempt, and reserve capacity for the first that waits."""
+        self._consider_preemption(now)
+        self.reservations.consider(self.state, self.preemptions.kept_from, now)
+        self.queue.wake(self.reservations.freed(), self.state.engine)
+
+    def _consider_preemption(self, now: float) -> None:
         preemption = self.preemptions.consider(
             self._place, self._choosing, self.acting.is_binding, self._reserved_before(now), now
         )
         if preemption is not None:
-            plan = preemption.plan
-            self.reservations.drop(plan.key)
-            self._reporter.waiting(plan.failed, plan, partial(self._reported, plan))
-            if preemption.reported or preemption.has_begun:
-                self._take_up(self.preemptions.advance(self.acting.is_binding, now), now)
-        self.reservations.consider(self.state, self.preemptions.kept_from, now)
-        self.queue.wake(self.reservations.freed(), self.state.engine)
+            self.reservations.drop(preemption.plan.key)
+            self._wake()
 
     def _reported(self, plan: Plan) -> None:
         self.preemptions.stored(plan)

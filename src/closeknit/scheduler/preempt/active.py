@@ -162,6 +162,11 @@ class Preemptions:
         preemption = self._active.get(key)
         return preemption.plan if preemption is not None else None
 
+    def announced_plan_of(self, key: Key) -> Plan | None:
+        """The plan for a unit, once it is to be reported."""
+        preemption = self._active.get(key)
+        return preemption.plan if preemption is not None and preemption.is_announced else None
+
     def is_victim(self, key: Key) -> bool:
         """Whether a unit must not be decided, because its pods are being evicted."""
         return bool(self._active) and any(key in each.victims_left() for each in self._active.values())
@@ -240,23 +245,23 @@ class Preemptions:
             for pod, node in nominated.items():
                 self._nodes.found(pod, self._state.uid_of(pod), node)
 
-    def failed(self, verdict: Verdict, now: float) -> None:
-        """A unit was tried and not placed, or got no more pods."""
+    def failed(self, verdict: Verdict, now: float) -> bool:
+        """A unit was tried and not placed, or got no more pods; whether it may be considered at once."""
         workload = verdict.workload
         if not self._enabled or not workload.preempts or not _may_be_helped(verdict):
-            return
+            return False
         key = workload.object.key
         if key in self._active:
             nomination, preemption = self._nominations[key], self._active[key]
             if not preemption.has_begun or (
                 nomination.workload == workload and not (nomination.restored and preemption.freed)
             ):
-                return
+                return False
         not_before = now
         if workload.preemption_delay:
             since = self._evicted_at.get(key, self._state.created(workload, now))
             not_before = may_preempt_from(workload, since)
-        self.candidates.failed(verdict, not_before, now)
+        return self.candidates.failed(verdict, not_before, now)
 
     def waits_no_longer(self, key: Key, *, bound: bool) -> None:
         """A unit has no pods that wait; ``bound`` if all that it needs have nodes."""
@@ -335,9 +340,10 @@ class Preemptions:
             tuple(f"{budget.namespace}/{budget.name}" for budget in chosen.waits_for),
             chosen.exact,
         )
-        self.candidates.drop(key)
+        quiet = self.candidates.quiet_at(key)
+        self.candidates.planned(key)
         self._release(key)
-        preemption = self._active[key] = Preemption.begun(plan, self._limits, self._state, now)
+        preemption = self._active[key] = Preemption.begun(plan, self._limits, self._state, now, quiet)
         self._nominations[key] = _Nomination(workload, plan.assignments)
         self._charge(key)
         return preemption

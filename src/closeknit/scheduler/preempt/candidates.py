@@ -2,12 +2,13 @@
 
 | a unit is considered | not before |
 |---|---|
-| when it was tried and not placed | it was unchanged for ``quiet``, and its ``preemptionDelay`` is over |
+| when it was tried and not placed, at once | its ``preemptionDelay`` has passed |
 | again, if no set of victims helped | it was tried again, or something changed, and a rest has passed |
 | again, if no set of victims helped | the first victim becomes old enough |
 | again, after a plan was given up | its backoff has passed |
 
-One unit at a time, in queue order; a search looks at everything that runs, so there is a pause between two.
+One unit at a time, in queue order: before units behind it are tried, so that these do not take what it needs.
+A search looks at everything that runs, so only ``BURST`` of them are made at once, and then one in ``PAUSE``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from closeknit.scheduler.deciding import Verdict
 from closeknit.scheduler.preempt.preemptions import Limits
 
 PAUSE = 0.25
-"""Seconds between two searches."""
+"""Seconds between two searches in the long run."""
+BURST = 8
+"""So many searches may be made without a pause."""
 PAUSE_FOR_A_POD = 2e-5
 """Seconds more for each pod that runs."""
 _FIRST_REST, _LONGEST_REST = 1.0, 60.0
@@ -70,14 +73,19 @@ class Candidates:
         self._version = 0
         self._seen_version = 0
         """At which those that rest were last compared."""
-        self._not_before = -inf
+        self._full_at = -inf
+        """When ``BURST`` searches may be made at once again."""
+        self._pause = PAUSE
 
     def something_changed(self) -> None:
         """Another set of victims may help than before."""
         self._version += 1
 
-    def failed(self, verdict: Verdict, not_before: float, now: float) -> None:
-        """A unit was tried and not placed; it may be considered from ``not_before`` on."""
+    def failed(self, verdict: Verdict, not_before: float, now: float) -> bool:
+        """A unit was tried and not placed; it may be considered from ``not_before`` on.
+
+        Returns whether it may be considered at once.
+        """
         key = verdict.workload.object.key
         known = self._candidates.get(key)
         if known is None:
@@ -86,11 +94,24 @@ class Candidates:
             known.changed, known.rests = now, 0
         elif known.rests and key not in self._dormant:
             known.verdict, known.considered_at = verdict, -1
-            return
+            return False
         known.verdict, known.considered_at = verdict, -1
-        quiet = min(known.changed + self._limits.quiet, known.since + self._limits.longest_unrest)
         backoff = self._backoffs.get(key)
-        self._consider_at(max(quiet, not_before, backoff.until if backoff is not None else -inf), key)
+        due = max(now, not_before, backoff.until if backoff is not None else -inf)
+        self._consider_at(due, key)
+        return due <= now
+
+    def quiet_at(self, key: Key) -> float:
+        """When a unit counts as complete: it has not changed for a while, or keeps changing for long."""
+        candidate = self._candidates[key]
+        return min(candidate.changed + self._limits.quiet, candidate.since + self._limits.longest_unrest)
+
+    def planned(self, key: Key) -> None:
+        """A plan was made for a unit."""
+        self._ready.pop(key, None)
+        self._dormant.pop(key, None)
+        candidate = self._candidates[key]
+        candidate.due, candidate.rests = inf, 0
 
     def rest(self, verdict: Verdict, retry_at: float, now: float) -> None:
         """No set of victims helped a unit; ``retry_at`` is when another victim becomes old enough."""
@@ -124,19 +145,21 @@ class Candidates:
         """When the next unit may be considered; infinity if none waits for that."""
         while self._times and self._is_past(*self._times[0]):
             heappop(self._times)
+        may_search = self._full_at - (BURST - 1) * self._pause
         if self._ready or self._may_wake:
-            return self._not_before
-        return max(self._times[0][0], self._not_before) if self._times else inf
+            return may_search
+        return max(self._times[0][0], may_search) if self._times else inf
 
     def take(
         self, place: Callable[[PlaceableWorkload], Any], running_pods: int, now: float
     ) -> Verdict | None:
         """The first unit to be considered now, by a key that sorts units into queue order."""
+        self._pause = PAUSE + PAUSE_FOR_A_POD * running_pods
         while self._times and self._times[0][0] <= now:
             due, number, key = heappop(self._times)
             if not self._is_past(due, number, key):
                 self._wake(key, now)
-        if now < self._not_before:
+        if now < self._full_at - (BURST - 1) * self._pause:
             return None
         if self._may_wake:
             self._ready.update(self._dormant)
@@ -146,7 +169,7 @@ class Candidates:
             return None
         key = min(self._ready, key=lambda each: place(self._candidates[each].verdict.workload))
         del self._ready[key]
-        self._not_before = now + PAUSE + PAUSE_FOR_A_POD * running_pods
+        self._full_at = max(self._full_at, now) + self._pause
         return self._candidates[key].verdict
 
     def describe(self, now: float) -> tuple[object, ...]:
@@ -161,7 +184,7 @@ class Candidates:
             *backoffs,
             tuple(self._ready),
             tuple(self._dormant),
-            max(self._not_before - now, 0.0),
+            max(self._full_at - now, 0.0),
         )
 
     @property

@@ -2,6 +2,7 @@
 
 | state | event | next | action |
 |---|---|---|---|
+| Planned | the unit has not changed for ``quiet`` | Planned | report the plan |
 | Planned | report stored, budgets allow the whole set | Evicting | write nominations; evict, unit by unit |
 | Planned | report stored, a budget does not allow the set | Waiting | evict nothing |
 | Planned, Waiting | preemptor or victims changed | (ended) | Changed: the unit is decided again |
@@ -64,9 +65,9 @@ class Limits:
     """Until the next plan for a unit of which one was given up; doubled with each further failure."""
     longest_backoff: float = 600.0
     quiet: float = 0.5
-    """A unit is considered once it has not changed for so long, so that a plan covers all of its pods."""
+    """Nothing is evicted for a unit before it was unchanged for so long, so that a plan covers all its pods."""
     longest_unrest: float = 5.0
-    """A unit that keeps changing is considered after so long all the same."""
+    """A unit that keeps changing is helped after so long all the same."""
 
 
 class State(Enum):
@@ -159,6 +160,10 @@ class Evicted(msgspec.Struct, frozen=True):
     """Whether it is the first pod of its unit."""
 
 
+class Announced(msgspec.Struct, frozen=True):
+    """The plan is to be reported now."""
+
+
 class Began(msgspec.Struct, frozen=True):
     """The first eviction is about to be requested."""
 
@@ -167,7 +172,7 @@ class Freed(msgspec.Struct, frozen=True):
     """Every victim is gone, so that the unit fits now."""
 
 
-Step: TypeAlias = Evict | Evicted | Began | Freed | Ending
+Step: TypeAlias = Announced | Evict | Evicted | Began | Freed | Ending
 
 
 @dataclass(slots=True)
@@ -185,7 +190,10 @@ class Preemption:
     plan: Plan
     limits: Limits
     deadline: float
+    announce_at: float = -inf
+    """When the plan is reported."""
     state: State = State.PLANNED
+    announced: bool = False
     reported: bool = False
     evicted: dict[Key, None] = field(default_factory=dict)
     """Pods whose eviction was accepted."""
@@ -194,9 +202,11 @@ class Preemption:
     _attempts: dict[Key, _Attempts] = field(default_factory=dict)
 
     @classmethod
-    def begun(cls, plan: Plan, limits: Limits, pods: PodStates, now: float) -> Preemption:
+    def begun(
+        cls, plan: Plan, limits: Limits, pods: PodStates, now: float, announce_at: float = -inf
+    ) -> Preemption:
         """A new preemption; one without victims is nominated at once."""
-        made = cls(plan, limits, now + limits.eviction_deadline)
+        made = cls(plan, limits, now + limits.eviction_deadline, announce_at)
         if not plan.victims:
             made._nominate(pods, now)
         return made
@@ -205,6 +215,11 @@ class Preemption:
     def has_begun(self) -> bool:
         """Whether an eviction was requested, so that the plan outlives changes of its preemptor."""
         return self.state in (State.EVICTING, State.NOMINATED)
+
+    @property
+    def is_announced(self) -> bool:
+        """Whether the plan is, or is to be, in the report of its unit."""
+        return self.announced or self.has_begun
 
     @property
     def pods_to_evict(self) -> Iterator[BoundPod]:
@@ -225,13 +240,19 @@ class Preemption:
 
     def next_time(self) -> float:
         """When it is to be advanced though nothing happens."""
-        return min([self.deadline, *(attempts.at for attempts in self._attempts.values())])
+        times = [self.deadline, *(attempts.at for attempts in self._attempts.values())]
+        if self.state is State.PLANNED and not self.announced:
+            times.append(self.announce_at)
+        return min(times)
 
     def advance(
         self, pods: PodStates, budgets: Budgets, in_flight: Sequence[BoundPod], now: float
     ) -> list[Step]:
         """Go as far as what is known allows; what follows, in order. An ending is the last of it."""
         steps: list[Step] = []
+        if self.state is State.PLANNED and not self.announced and now >= self.announce_at:
+            self.announced = True
+            steps.append(Announced())
         if self.state is State.PLANNED and self.reported:
             self.state = State.WAITING
         if self.state is State.WAITING and budgets.room_for(self.pods_to_evict, in_flight):
@@ -272,8 +293,7 @@ class Preemption:
         return (
             self.plan.key,
             self.state.value,
-            self.reported,
-            self.freed,
+            (self.announced, max(self.announce_at - now, 0.0), self.reported, self.freed),
             self.deadline - now,
             tuple(self.evicted),
             tuple(attempts),

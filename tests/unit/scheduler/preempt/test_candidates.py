@@ -10,7 +10,7 @@ from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Unplaceable
 from closeknit.hub.workload import ObjectName, PlaceableWorkload
 from closeknit.scheduler.deciding import Verdict
-from closeknit.scheduler.preempt.candidates import Candidates
+from closeknit.scheduler.preempt.candidates import BURST, PAUSE, Candidates
 from closeknit.scheduler.preempt.preemptions import Limits
 from closeknit.testing.builders import pods, request
 
@@ -31,36 +31,40 @@ def taken(candidates: Candidates, now: float) -> Verdict | None:
     return candidates.take(lambda unit: -unit.priority, 0, now)
 
 
-def test_a_unit_is_considered_once_it_was_quiet() -> None:
+def test_a_unit_is_considered_at_once_and_complete_once_it_was_quiet() -> None:
     candidates = Candidates(LIMITS)
-    candidates.failed(A, 0.0, 0.0)
+    assert candidates.failed(A, 0.0, 0.0)
+    assert taken(candidates, 0.0) is A
+    candidates.planned(KEY)
     changed = verdict("a", size=2)
-    candidates.failed(changed, 0.0, 0.5)
+    assert candidates.failed(changed, 0.0, 0.5)
 
-    assert taken(candidates, 1.0) is None
-    assert candidates.next_time() == 1.5
-    assert taken(candidates, 1.5) is changed
+    assert taken(candidates, 0.5) is changed
+    assert candidates.quiet_at(KEY) == 1.5
     assert candidates.next_time() == inf
 
 
-def test_a_unit_that_never_rests_is_considered_all_the_same() -> None:
+def test_a_unit_that_never_rests_counts_as_complete_all_the_same() -> None:
     candidates = Candidates(LIMITS)
     for tenths in range(60):
         candidates.failed(verdict("a", size=1 + tenths % 2), 0.0, tenths / 10)
-        if taken(candidates, tenths / 10) is not None:
-            assert tenths == 50
-            return
-    pytest.fail("It was never considered.")
+
+    assert candidates.quiet_at(KEY) == 5.0
 
 
-def test_units_are_considered_in_queue_order_with_pauses() -> None:
+def test_units_are_considered_in_queue_order_a_few_at_once_and_then_with_pauses() -> None:
     candidates = Candidates(LIMITS)
-    candidates.failed(A, 0.0, 0.0)
-    candidates.failed(B, 0.0, 0.0)
+    verdicts = [verdict(f"u{number}", priority=number) for number in range(BURST + 2)]
+    for each in verdicts:
+        candidates.failed(each, 0.0, 0.0)
 
-    assert taken(candidates, 2.0) is B
-    assert taken(candidates, 2.1) is None
-    assert taken(candidates, candidates.next_time()) is A
+    for each in verdicts[:1:-1]:
+        assert taken(candidates, 0.0) is each
+    assert taken(candidates, 0.0) is None
+    assert candidates.next_time() == PAUSE
+    assert taken(candidates, PAUSE) is verdicts[1]
+    assert taken(candidates, PAUSE) is None
+    assert taken(candidates, 2 * PAUSE) is verdicts[0]
 
 
 def test_a_unit_is_not_considered_before_its_delay_has_passed() -> None:
