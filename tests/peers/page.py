@@ -67,7 +67,7 @@ def _summary() -> Iterator[str]:
         "No code of these projects is used; each case names the file and the case that it was taken from.",
         "",
         "A case is *same* if the same numbers of pods of every workload run, wait and were evicted, on equal nodes where the table fixes nodes;",
-        "*better* if Closeknit runs more or evicts less, or places closer together; *different* otherwise. Cases whose expected outcome",
+        "*better* if Closeknit runs more or evicts less, places closer together, or comes closer to the fair split; *different* otherwise. Cases whose expected outcome",
         "moves running pods are counted apart (*consolidation*).",
         "",
         "| peer | expressed | same | better | different | consolidation | same or better | not expressible |",
