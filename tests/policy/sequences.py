@@ -201,13 +201,14 @@ class _Drawing:
         self.nodes: list[NodeSpec] = []
         self.queues: list[QueueSpec] = []
         self.elastic = rng.random() < 0.6
+        self.later = False
 
     def sequence(self) -> Sequence:
         """Draw everything."""
         rng = self.rng
         racks = rng.randint(1, 3)
-        largest = rng.choice((1, 2, 2, 4, 8))
-        for _ in range(rng.randint(2, 5)):
+        largest = rng.choice((1, 2, 2, 3, 4, 8))
+        for _ in range(rng.choice((2, 2, 3, 3, 4, 5))):
             self.nodes.append(self.node(racks, largest))
         nodes = tuple(self.nodes)
         if self.flavour.queues and rng.random() < 0.7:
@@ -215,6 +216,7 @@ class _Drawing:
         queues = tuple(self.queues)
         events: list[tuple[int, Event]] = []
         for index in range(rng.randint(4, self.flavour.events)):
+            self.later = index > 1
             event = self.arrival() if index < 2 else self.event()
             if event is not None:
                 events.append((HORIZON + rng.randint(0, 900), event))
@@ -265,9 +267,9 @@ class _Drawing:
         pods = 1 if alone else rng.choice((1, 1, 2, 2, 3, 4))
         minimum = rng.randint(1, pods) if self.elastic and rng.random() < 0.5 else pods
         largest = max(node.gpus for node in self.nodes)
-        priority = (
-            rng.choice(("low", "low", "mid", "mid", "high", "high", "top")) if flavour.priorities else "mid"
-        )
+        # Later units tend to matter more, so that there is something to evict.
+        classes = ("low", "low", "mid", "mid", "high", "high", "top") if self.later else ("low", "low", "mid", "high")
+        priority = rng.choice(classes) if flavour.priorities else "mid"
         unit = UnitSpec(
             name,
             pods,
@@ -298,8 +300,8 @@ class _Drawing:
         node = rng.choice(self.nodes)
         late = [each for each in self.units if each.early is not None]
         kinds: list[tuple[int, Any]] = [
-            (10, self.arrival),
-            (4, lambda: End(unit.name)),
+            (14, self.arrival),
+            (3, lambda: End(unit.name)),
             (4, lambda: DeletePod(pod)),
             (2, lambda: DeleteUnit(unit.name)),
             (1, lambda: self.new_node()),
