@@ -23,6 +23,7 @@ from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.errors import NotFoundError
 from closeknit.kube.port import DeleteOptions, MergePatch
 from closeknit.kube.resources import NODES, PODS, Resource
+from closeknit.live.following import Following, kinds_read
 from closeknit.scheduler.loop import Scheduler
 from closeknit.scheduler.settings import Settings
 from closeknit.testing.clock import HandClock
@@ -60,6 +61,7 @@ DEFINITIONS = [one.written() for family in FAMILIES.values() for one in family]
 NAMESPACE = "default"
 AT_ONCE = DeleteOptions(grace_period=0)
 _READY = [{"type": "Ready", "status": "True"}]
+_INTERVAL = 20.0
 _MOST_TIMERS = 5000
 """More timers than any core needs between two events: beyond it, it is busy for ever."""
 
@@ -226,8 +228,11 @@ class Stepped(HandClock):
     """A clock that is moved from timer to timer, and asks after each whether kubelets have something to do."""
 
     async def settle(self) -> None:
-        """Let all tasks run until they wait for time."""
-        await self._settle()
+        """Let all tasks run until they wait for time: nothing here waits for anything else."""
+        ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]  # noqa: SLF001
+        await asyncio.sleep(0)
+        while ready:
+            await asyncio.sleep(0)
 
     def next_timer(self) -> float | None:
         """When the next task that waits for time goes on."""
@@ -248,6 +253,27 @@ class Stepped(HandClock):
     def clear(self) -> None:
         """Forget all timers."""
         self._sleeping.clear()
+
+
+class Unhurried:
+    """The clock of those who follow the cluster: what they do at intervals is not needed here, and would take long."""
+
+    def __init__(self, hand: HandClock) -> None:
+        self.hand = hand
+
+    def now(self) -> datetime:
+        """As the hand shows."""
+        return self.hand.now()
+
+    def monotonic(self) -> float:
+        """As the hand shows."""
+        return self.hand.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until the hand was moved so far, or for ever if it is long."""
+        if seconds >= _INTERVAL:
+            await asyncio.get_running_loop().create_future()
+        await self.hand.sleep(seconds)
 
 
 class Bed:
@@ -291,11 +317,15 @@ class Live:
         self.cluster, self.clock = bed.cluster, bed.clock
         self.outside = Outside()
         self.began = 0.0
+        settings = Settings(reserving=False, explaining=False)
+        following = Following(
+            self.cluster, kinds_read(settings.families), clock=Unhurried(self.clock), random=Random(3)
+        )
         self.scheduler = Scheduler(
-            self.cluster, Settings(reserving=False, explaining=False), random=Random(2), clock=self.clock
+            self.cluster, settings, random=Random(2), clock=self.clock, following=following
         )
         self.swept = -1
-        self.work: asyncio.Task[None] | None = None
+        self.work: list[asyncio.Task[None]] = []
         self.log: list[str] = []
 
     async def start(self, sequence: Sequence) -> None:
@@ -309,14 +339,14 @@ class Live:
             await self._add_node(each)
         for queue in sequence.queues:
             await self.cluster.create(QUEUES, _queue_object(queue))
-        self.work = asyncio.create_task(self.scheduler.run())
+        self.work += [asyncio.create_task(each.run()) for each in (self.scheduler.following, self.scheduler)]
         await self.run_until(1.0)
 
     async def stop(self) -> None:
         """End the scheduler."""
-        if self.work is not None:
-            self.work.cancel()
-            await asyncio.gather(self.work, return_exceptions=True)
+        for task in self.work:
+            task.cancel()
+        await asyncio.gather(*self.work, return_exceptions=True)
         await self.bed.clean()
 
     # ---- time ----
@@ -327,9 +357,9 @@ class Live:
         self.bed.frozen.shown = self.clock.now()
         await self._apply(event)
         await self.run_until(at + HORIZON)
-        assert self.work is not None
-        if self.work.done():
-            self.work.result()
+        for task in self.work:
+            if task.done():
+                task.result()
 
     async def run_until(self, until: float) -> None:
         """Move time on, timer by timer."""
