@@ -9,10 +9,10 @@ that happens within it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from heapq import heappop
 from random import Random
 from typing import Any
@@ -614,10 +614,6 @@ class Result:
     evictions: int = 0
 
 
-def _without(log: Iterable[str]) -> tuple[str, ...]:
-    return tuple(log)
-
-
 async def compare(bed: Bed, sequence: Sequence) -> Result:
     """Run a sequence on both sides until they disagree."""
     live, foreseen, result = Live(bed), Foreseen(sequence), Result()
@@ -687,11 +683,8 @@ def _take_nodes(live: Live, foreseen: Foreseen) -> bool:
     return True
 
 
-_RUNNER: list[asyncio.Runner] = []
-
-
 @contextmanager
-def running_bed() -> Iterator[Any]:
+def running_bed() -> Iterator[Callable[[Sequence], Result]]:
     """A function that compares sequences, on one cluster after the other."""
     with asyncio.Runner() as runner:
         bed = Bed()
@@ -700,8 +693,3 @@ def running_bed() -> Iterator[Any]:
             return runner.run(compare(bed, sequence))
 
         yield run
-
-
-def day(seconds: float) -> timedelta:
-    """For people."""
-    return timedelta(seconds=seconds)

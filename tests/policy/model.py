@@ -169,6 +169,8 @@ class World:
     budgets: dict[str, Budget] = field(default_factory=dict)
     nominations: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By unit, the nodes of the pods of its plan, once the victims are gone and until it is bound."""
+    just_bound: set[str] = field(default_factory=set)
+    """Units of which pods were bound since the last event or timer; a live scheduler may still be binding them."""
     log: list[str] = field(default_factory=list)
     """What was decided, for people."""
 
@@ -245,7 +247,11 @@ def kept_from(world: World, unit: Unit) -> Iterator[tuple[Unit, tuple[str, ...]]
     """Section "Nomination": what is nominated for others and may not be taken by this unit."""
     for name, nodes in world.nominations.items():
         other = world.units[name]
-        overrules = other.queue == unit.queue and unit.priority > other.priority
+        overrules = (
+            other.queue == unit.queue
+            and unit.priority > other.priority
+            and bool(unit.lacking or not other.lacking)
+        )
         if other is not unit and not overrules:
             yield other, nodes
 
@@ -360,6 +366,7 @@ def bind(world: World, unit: Unit, nodes: Sequence[str]) -> None:
     """Give the first pending pods of a unit their nodes."""
     for pod, node in zip(unit.pending, nodes, strict=False):
         pod.node, pod.start = node, world.stamp
+    world.just_bound.add(unit.name)
     world.log.append(f"{world.now:.0f} bind {unit.name}: {' '.join(nodes)}")
     look_at_minimum(world, unit)
 
@@ -457,9 +464,8 @@ def choices(world: World, victim: Unit, by: Unit) -> list[tuple[str, ...]]:
     return found
 
 
-def victim_sets(world: World, by: Unit, *, reclaim: bool) -> list[VictimSet]:
-    """Section "Victim sets": every set, best first by the victim order."""
-    victims = eligible(world, by, reclaim=reclaim)
+def victim_sets(world: World, by: Unit, victims: Sequence[Unit]) -> list[VictimSet]:
+    """Section "Victim sets": every set of pods of these units, best first by the victim order."""
     options = [choices(world, victim, by) for victim in victims]
     total = 1
     for option in options:
@@ -524,24 +530,35 @@ def plan_for(world: World, unit: Unit) -> Plan | None:
     A set that must wait for a budget evicts nothing until something else changes, and then it is a set that respects
     them, so such plans leave no trace in which units run.
     """
-    questions = dict.fromkeys((len(unit.pending), unit.least))
-    for pods in questions:
+    plan = _answered(world, unit, frozenset())
+    # Units that are being bound are no victims, and when that ends depends on how fast the scheduler is.
+    if plan is not None and any(name in world.just_bound for name, _ in plan.victims.pods):
+        without = _answered(world, unit, frozenset(world.just_bound))
+        if without is not None:
+            raise AmbiguousError("a victim was only just bound")
+    return plan
+
+
+def _answered(world: World, unit: Unit, binding: frozenset[str]) -> Plan | None:
+    for pods in dict.fromkeys((len(unit.pending), unit.least)):
         for reclaim in (True, False):
-            plan = best_plan(world, unit, pods, reclaim=reclaim)
+            plan = best_plan(world, unit, pods, binding, reclaim=reclaim)
             if plan is not None:
                 return plan
     return None
 
 
-def best_plan(world: World, unit: Unit, pods: int, *, reclaim: bool) -> Plan | None:
-    """Section "Victim sets": the best set for one question."""
-    victims = eligible(world, unit, reclaim=reclaim)
+def best_plan(
+    world: World, unit: Unit, pods: int, binding: frozenset[str] = frozenset(), *, reclaim: bool
+) -> Plan | None:
+    """Section "Victim sets": the best set for one question, without units that are being bound."""
+    victims = [each for each in eligible(world, unit, reclaim=reclaim) if each.name not in binding]
     everyone = frozenset(pod.name for victim in victims for pod in victim.running)
     # More room and more quota never hurt, so this only saves time.
     if not everyone or helps(world, unit, pods, everyone) is None:
         return None
     best: Plan | None = None
-    for victim_set in victim_sets(world, unit, reclaim=reclaim):
+    for victim_set in victim_sets(world, unit, victims):
         if best is not None and not _is_close(best.victims, victim_set):
             if victim_set.order[:2] != best.victims.order[:2]:
                 break
@@ -761,6 +778,7 @@ def settle(world: World) -> None:
 
     Raises ``CircleError`` if it never ends.
     """
+    world.just_bound.clear()
     for _ in range(MOST_STEPS):
         if not (evict_stale(world) or step(world)):
             return

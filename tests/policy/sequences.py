@@ -183,11 +183,19 @@ class Flavour(Frozen, frozen=True):
     events: int = 10
 
 
-CALM = Flavour(priorities=False, queues=False, budgets=False, runtimes=False)
-"""Nobody is preempted."""
+FLAVOURS = {
+    "all": Flavour(),
+    "calm": Flavour(priorities=False, queues=False, budgets=False, runtimes=False),
+    "limits": Flavour(priorities=False, reclaim=False, budgets=False, runtimes=False),
+    "plain": Flavour(queues=False, budgets=False, runtimes=False),
+    "budgets": Flavour(queues=False, runtimes=False),
+    "lanes": Flavour(reclaim=False, budgets=False, runtimes=False),
+    "quota": Flavour(budgets=False, runtimes=False),
+}
+"""By name: everything, and with less of it, of which nobody is evicted in ``calm`` and ``limits``."""
 
 
-def draw(seed: int, flavour: Flavour = Flavour()) -> Sequence:  # noqa: B008
+def draw(seed: int, flavour: Flavour) -> Sequence:
     """A random sequence."""
     return _Drawing(Random(seed), flavour).sequence()
 

@@ -20,6 +20,8 @@ def shrunk(sequence: Sequence, run: Callable[[Sequence], Result]) -> Sequence:
     assert first is not None
 
     def still(candidate: Sequence) -> bool:
+        if not _valid(candidate):
+            return False
         try:
             difference = run(candidate).difference
         except (KeyError, ValueError):
@@ -35,6 +37,17 @@ def shrunk(sequence: Sequence, run: Callable[[Sequence], Result]) -> Sequence:
                 sequence, progress = candidate, True
                 break
     return sequence
+
+
+def _valid(sequence: Sequence) -> bool:
+    """Whether all groups name a queue if there are any, and nothing has more pods than it should."""
+    units = [unit for _, event in sequence.events if isinstance(event, Arrive) for unit in event.units]
+    return all(
+        (unit.alone or bool(unit.queue) == bool(sequence.queues))
+        and (unit.early is None or unit.early <= unit.pods)
+        and unit.minimum <= unit.pods
+        for unit in units
+    )
 
 
 def smaller(sequence: Sequence) -> Iterator[Sequence]:
