@@ -16,7 +16,7 @@ RESULTS := build/requirements.json
 SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm storm-real check format oracle policy-model planted slices fuzz reword peers peer-tests bench bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
+.PHONY: help setup demo test test-slow test-long storm storm-real check format oracle policy-model planted slices fuzz reword peers peer-tests bench bench-half-full bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +99,9 @@ peer-tests: $(READY) ## compare with other schedulers' test tables and write the
 
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 	$(BIN)/python -m bench $(ARGS)
+
+bench-half-full: $(READY) ## compare the GPUs that gangs get on half-full racks with those of a greedy pass
+	$(BIN)/python -m bench.half_full $(ARGS)
 
 bench-kube: $(READY) ## measure the ways to a Kubernetes API, real and embedded
 	$(BIN)/python -m bench.kube $(ARGS)

@@ -70,14 +70,13 @@ def a_server_on_every_node(rng: Random) -> Instance:
 def gangs_that_prefer_a_rack(rng: Random) -> Instance:
     """Five gangs prefer a rack each on a cluster that others use too."""
     gangs = [group(f"g{i}", pods(f"w{i}", rng.randint(3, 6), 2), preferred="rack") for i in range(5)]
+    return partly_held(6, 3, 3, rng), request("w", *gangs)
+
+
+def gangs_that_require_a_rack(rng: Random) -> Instance:
+    """Five gangs require a rack each and share racks, on a cluster that others use too."""
+    gangs = [group(f"g{i}", pods(f"w{i}", 3 + i % 4, 2), required="rack") for i in range(5)]
     return partly_held(4, 4, 4, rng), request("w", *gangs)
-
-
-def small_and_large_pods(rng: Random) -> Instance:
-    """Gangs of small pods and one of two larger shapes, each in a rack of a cluster that others use too."""
-    small = [group(f"g{i}", pods(f"w{i}", 3 + i, cpu=1), required="rack") for i in range(4)]
-    large = group("z", pods("leader", 1, cpu=40), pods("worker", 4, cpu=30), required="rack")
-    return partly_held(2, 6, 4, rng), request("w", *small, large)
 
 
 def a_small_group_that_no_rack_takes(rng: Random) -> Instance:
@@ -132,17 +131,33 @@ def leaders_beside_workers(rng: Random) -> Instance:
     return found, request("w", *groups)
 
 
+def leaders_and_workers_on_few_nodes(rng: Random) -> Instance:
+    """The same with groups that prefer a rack of one node each, so that the number of nodes counts."""
+    found = cluster([[[offer(8, rng.randint(64, 80))] for _ in range(6)] for _ in range(3)])
+    groups = [
+        group(
+            f"g{i}",
+            pods(f"w{i}", 24 - 2 * i, cpu=1),
+            pods(f"l{i}", 2, cpu=20 + i),
+            required="block",
+            preferred="rack",
+        )
+        for i in range(4)
+    ]
+    return found, request("w", *groups)
+
+
 FAMILIES: dict[str, Callable[[Random], Instance]] = {
     "constraints_first": a_server_on_every_node,
     "floor": leaders_beside_workers,
     "hopeless_domains": gangs_that_prefer_a_rack,
-    "guide": small_and_large_pods,
+    "guide": gangs_that_require_a_rack,
     "failures_first": a_small_group_that_no_rack_takes,
     "twins": equal_groups_one_a_rack,
     "symmetry": equal_racks_none_of_which_will_do,
     "whole_groups": one_rack_too_few,
     "resource_sums": two_shapes_for_the_same_gpus,
-    "mixed_bound": leaders_beside_workers,
+    "mixed_bound": leaders_and_workers_on_few_nodes,
     "early_layout": a_small_group_that_no_rack_takes,
 }
 """By rule, the family on which it at least halves the steps."""

@@ -235,7 +235,7 @@ def counted(engine: Engine, request: Request) -> list[object]:
     for shape in sorted({PodShape.of(pods) for pods in request.root.pod_sets()}, key=repr):
         table = engine._cache.table(shape, tree)
         price = table.price if table.price is not None and table.price.any() else None
-        found.extend([table.total, table.most, price.tolist() if price is not None else None])
+        found.extend([table.total, price.tolist() if price is not None else None])
         for level in range(tree.depth + 1):
             appeal = table.appeal(level)
             cheapest = appeal.tolist() if appeal is not None and price is not None else None

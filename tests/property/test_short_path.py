@@ -26,7 +26,7 @@ def short(engine: Engine, request: Request) -> Outcome | None:
     tables = engine._tables(engine._requests.of(request))
     if tables.rules or tables.preferred:
         return None
-    return short_path.decide(request, pods, tables.by_shape[0], budget=Budget(), touched=0)
+    return short_path.decide(request, pods, tables.by_shape[0], tables.plain[0], budget=Budget(), touched=0)
 
 
 def agreed(engine: Engine, request: Request) -> tuple[Outcome, bool]:

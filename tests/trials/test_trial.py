@@ -12,33 +12,35 @@ from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Outcome, Placed, Undecided, Unplaceable, Wishes
 from closeknit.hub.request import Request
 from closeknit.testing.builders import pods, request
+from closeknit.testing.check import spread_of
 from closeknit.testing.drawings import parse
+from closeknit.testing.meaning import wishes_of
+from closeknit.testing.scene import Scene
 from tests.trials import oracle_run
 from tests.trials.runs import seed_of
 from tests.trials.trial import Trial, decided, instance_of, judged
 
-CLUSTER = parse("""
-    r1
-      x1: 2
-    r2
-      x2: 1
-      x3: 1
-""")
+CLUSTER = parse("x1: 2\nx2: 1\nx3: 1")
 REQUEST = request("train", pods("a", 2))
 
 
 def spread_wide(cluster: Cluster, asked: Request) -> Placed:
     """A sound placement on two nodes, where one would do."""
     small = replace(cluster, nodes=tuple(node for node in cluster.nodes if node.name != "x1"))
-    outcome = decided(small, asked)
+    return on_part(cluster, small, asked)
+
+
+def on_part(cluster: Cluster, part: Cluster, asked: Request) -> Placed:
+    """The placement on a part of a cluster, described as one on all of it."""
+    outcome = decided(part, asked)
     assert isinstance(outcome, Placed)
-    return outcome
+    return replace(outcome, wishes=wishes_of(Scene.of(cluster, asked), spread_of(outcome)))
 
 
 def unsound(cluster: Cluster, asked: Request) -> Outcome:
     outcome = decided(cluster, asked)
     assert isinstance(outcome, Placed)
-    return replace(outcome, wishes=Wishes(7, (0,), (1, 1)))
+    return replace(outcome, wishes=Wishes(7, (), (1,)))
 
 
 def unproven(cluster: Cluster, asked: Request) -> Outcome:
@@ -107,7 +109,7 @@ def test_a_second_best_placement_is_told_what_is_better() -> None:
     trial = judged(CLUSTER, REQUEST, decide=unproven)
 
     assert not trial.optimal
-    assert trial.better == Wishes(0, (0,), (1, 1))
+    assert trial.better == Wishes(0, (), (1,), 0, 2)
 
 
 def test_seeds_tell_runs_and_numbers_apart() -> None:
@@ -229,9 +231,7 @@ def test_a_placement_that_leaves_out_more_pods_than_planted_is_told_from_one_tha
 
     def one_pod(cluster: Cluster, asked: Request) -> Outcome:
         small = replace(cluster, nodes=tuple(node for node in cluster.nodes if node.name == "x2"))
-        outcome = decided(small, asked)
-        assert isinstance(outcome, Placed)
-        return replace(outcome, proven=False)
+        return replace(on_part(cluster, small, asked), proven=False)
 
     assert judged(CLUSTER, fewer, one_node, decide=one_pod).leaves_out_more
     assert not judged(CLUSTER, REQUEST, one_node, decide=unproven).leaves_out_more

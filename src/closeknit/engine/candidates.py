@@ -22,6 +22,9 @@ class Candidates:
         tree = compiled.tree
         first, last = tree.span(*costs.inside, level)
         mask = tree.real[level][first:last].copy()
+        if max(group.required, group.preferred) < level:
+            # Nothing has to be shared, so a node without the label is as good as a domain.
+            mask[:] = True
         if group.bound:
             ends = {int(tree.dom[level][group.bound[0]]), int(tree.dom[level][group.bound[-1]])}
             mask &= np.isin(np.arange(first, last), list(ends)) if len(ends) == 1 else False

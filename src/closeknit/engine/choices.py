@@ -263,4 +263,5 @@ class Choices:
     def cost(self, *, closely: bool) -> list[int]:
         """What the choices cost at least, field by field; ``closely`` counts pods of all shapes together."""
         short = self.mixed.lacking(self._open, closely=closely)
-        return [self.left_out + short, *self.preferences, 0, *map(len, self.used)]
+        used = map(len, self.used[: self.compiled.named + 1])
+        return [self.left_out + short, *self.preferences, 0, *used]

@@ -1,7 +1,7 @@
 """A request, compiled: levels as numbers, shapes as tables, members in name order.
 
 A *constraint* is what a placement must satisfy; a *wish* is one by which placements are compared,
-in the order of ``hub.outcome.Wishes``.
+in the order of ``criteria.CRITERIA``.
 
 Sorting members by name is what keeps the order in which they were listed out of
 every decision that follows.
@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.neighbour_rules import NeighbourRules
+from closeknit.engine.node_fits import PodShape
 from closeknit.engine.tree import Tree
 from closeknit.hub.request import Group, PodSet
 
@@ -113,6 +114,12 @@ class CompiledRequest:
     groups: list[GroupVar]
     pod_sets: list[PodSetVar]
     goal: Goal
+    named: int
+    """The level at which domains are scored: ``criteria.named_level``."""
+    names_level: bool
+    """Whether any group names a level."""
+    room: FitTable | None
+    """The table of the shape of most pods, without rules about other pods; None if there is no pod set."""
     neighbours: NeighbourRules | None = None
     """Rules among its pods that tables and demands do not say; shapes are then roles."""
 
@@ -124,10 +131,15 @@ def compile_request(
     *,
     shape_of: dict[str, int],
     slot_of: dict[str, int],
+    named: int,
+    plain: list[FitTable] | None = None,
     goal: Goal = Goal.WISHES,
     neighbours: NeighbourRules | None = None,
 ) -> CompiledRequest:
-    """Number everything; ``shape_of`` gives each pod set's shape by the set's name."""
+    """Number everything; ``shape_of`` gives each pod set's shape by the set's name.
+
+    ``named`` is the scored level; ``plain`` has the tables without rules about other pods.
+    """
     wishful, choice = goal is Goal.WISHES, goal in (Goal.WISHES, Goal.ANY_PODS)
     groups: list[GroupVar] = []
     pod_sets: list[PodSetVar] = []
@@ -172,7 +184,21 @@ def compile_request(
     top = group_var(root, None)
     rows = sorted({row for table in tables for row, _ in table.fits.demand})
     demand = [[dict(table.fits.demand).get(row, 0) for row in rows] for table in tables]
-    return CompiledRequest(tree, tables, rows, demand, top, groups, pod_sets, goal, neighbours)
+    names_level = any(group.group.required or group.group.preferred for group in groups)
+    room = _main_table(pod_sets, plain or tables)
+    return CompiledRequest(
+        tree, tables, rows, demand, top, groups, pod_sets, goal, named, names_level, room, neighbours
+    )
+
+
+def _main_table(pod_sets: list[PodSetVar], tables: list[FitTable]) -> FitTable | None:
+    """The table of the shape that most pods have; of several, that of the first pod set by name."""
+    pods: dict[PodShape, int] = {}
+    for pod_set in pod_sets:
+        shape = tables[pod_set.shape].fits.shape
+        pods[shape] = pods.get(shape, 0) + pod_set.pods.open
+    most = min(pod_sets, key=lambda each: (-pods[tables[each.shape].fits.shape], each.name), default=None)
+    return tables[most.shape] if most is not None else None
 
 
 def _digest(facts: tuple[object, ...]) -> str:

@@ -10,6 +10,7 @@ one shape must each share a domain, what counts is how many whole groups each do
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar, Part
+from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.tree import Ints, Tree
 
 MOST_COUNTED = 1 << 17
 """Above this many entries, domains are not laid side by side in one table."""
+
+_FEW_PIECES = 64
+"""Pieces up to which plain sorting is faster than that of arrays."""
 
 _FEW_SIZES = 16
 """Up to this many different sizes, counting how often each occurs beats sorting."""
@@ -75,6 +80,66 @@ def fewest_inside(tree: Tree, level: int, finer: int, domains: Ints, *, sizes: I
     ordered = np.sort(lack.astype(np.int16), axis=1) if count < 1 << 15 else np.sort(lack, axis=1)
     reached = -np.cumsum(ordered, axis=1, dtype=np.int64)
     return np.asarray(np.sum(reached < count, axis=1, dtype=np.int64) + 1)
+
+
+def fewest_domains(
+    table: FitTable, level: int, finer: int, domains: Ints, *, count: int, most: int | None = None
+) -> Ints:
+    """For each domain of a level, how many of its domains of a finer level ``count`` pods need at least.
+
+    Bounds above ``most`` are left rough; by default only the lowest are made exact.
+    """
+    tree = table.tree
+    biggest = table.biggest_inside(level, finer)[domains]
+    # Dividing in floating point is several times faster, and exact for counts of this size.
+    rough = np.ceil(count / np.maximum(biggest, 1)).astype(np.int64)
+    worth = int(rough.min(initial=count)) if most is None else most
+    if worth > 1:
+        # One domain, or domains that take one pod each, leave nothing to count more closely.
+        close = np.flatnonzero((rough > 1) & (rough <= worth) & (biggest > 1))
+        if len(close) * (len(tree) // tree.count(level) + 1) <= MOST_COUNTED:
+            rough[close] = fewest_inside(
+                tree, level, finer, domains[close], sizes=table.sums[finer], count=count
+            )
+    return rough
+
+
+def fewest_pieces(capacities: Ints, prices: Ints | None, count: int) -> tuple[list[int], list[int]]:
+    """The fewest pieces that together take ``count``: the largest ones, and as many with the least to spare.
+
+    The second list swaps each large piece for the smallest one that still leaves enough, so that
+    19, 10 and 10 serve 20 as 10 + 10 and the 19 stays whole. Both are in the order of filling.
+    """
+    sizes: list[int] = capacities.tolist()
+    if len(sizes) > _FEW_PIECES:
+        order = np.lexsort((-capacities,) if prices is None else (prices, -capacities)).tolist()
+    elif prices is None:
+        order = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
+    else:
+        price = prices.tolist()
+        order = sorted(range(len(sizes)), key=lambda piece: (-sizes[piece], price[piece]))
+    spare, pieces = -count, 0
+    while spare < 0:
+        spare += sizes[order[pieces]]
+        pieces += 1
+    largest, others = order[:pieces], order[pieces:]
+    tightest = list(largest)
+    negated = [-sizes[piece] for piece in others] if spare else []
+    # Of equal pieces, the dearest and the last by path are swapped first.
+    for i in sorted(range(len(largest)), key=lambda i: (-sizes[largest[i]], -i)) if spare else ():
+        if not spare:
+            break
+        piece = largest[i]
+        enough = bisect_right(negated, spare - sizes[piece])
+        if enough and -negated[enough - 1] < sizes[piece]:
+            # Of equal ones, the cheapest and then the first by path.
+            at = bisect_left(negated, negated[enough - 1])
+            spare -= sizes[piece] + negated[at]
+            tightest[i] = others.pop(at)
+            negated.pop(at)
+    if prices is not None or tightest != largest:
+        tightest.sort(key=lambda piece: (-sizes[piece], piece))
+    return largest, tightest
 
 
 def _by_size(sizes: Ints, first: Ints, last: Ints, most: int, count: int) -> Ints:

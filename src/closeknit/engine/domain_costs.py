@@ -1,8 +1,7 @@
 """What it costs at least to give a group a domain, and which of several domains comes first.
 
-Domains of one level inside a coarser domain are compared whole arrays at once. The order follows
-the wishes as far as counts can tell, looks ahead to what the group's siblings need, and ends with
-the tightest fit and the path.
+Domains of one level inside a coarser domain are compared whole arrays at once. The order is that of
+``criteria`` as far as counts can tell, with a look ahead to what the group's siblings need.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 
 from closeknit.engine.choices import Loads, Tally
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar
-from closeknit.engine.count_bounds import MOST_COUNTED, fewest_inside
+from closeknit.engine.count_bounds import fewest_domains
+from closeknit.engine.criteria import Key, best_of, least_room_inside, levels_inside, score_keys
 from closeknit.engine.tree import Flags, Ints
 
 
@@ -71,24 +71,12 @@ class DomainCosts:
 
         Bounds above ``most`` are left rough; by default only the lowest are made exact.
         """
-        tree, level = self.compiled.tree, self.level
         pieces: Ints = np.zeros(len(domains), dtype=np.int64)
         for shape, count in enumerate(self.group.need):
-            if not count:
-                continue
-            table = self.compiled.tables[shape]
-            biggest = table.biggest_inside(level, finer)[domains]
-            # Dividing in floating point is several times faster, and exact for counts of this size.
-            rough = np.ceil(count / np.maximum(biggest, 1)).astype(np.int64)
-            worth = int(rough.min(initial=count)) if most is None else most
-            if worth > 1:
-                # One piece, or pieces of one pod each, leave nothing to count more closely.
-                close = np.flatnonzero((rough > 1) & (rough <= worth) & (biggest > 1))
-                if len(close) * (len(tree) // tree.count(level) + 1) <= MOST_COUNTED:
-                    rough[close] = fewest_inside(
-                        tree, level, finer, domains[close], sizes=table.sums[finer], count=count
-                    )
-            np.maximum(pieces, rough, out=pieces)
+            if count:
+                table = self.compiled.tables[shape]
+                found = fewest_domains(table, self.level, finer, domains, count=count, most=most)
+                np.maximum(pieces, found, out=pieces)
         return pieces
 
     def bound(self, field: int, domains: Ints, so_far: int, most: int) -> Ints | int:
@@ -104,24 +92,18 @@ class DomainCosts:
 
     def first(self, domains: Ints) -> int:
         """The best of some domains, which are in path order."""
-        for key in self._keys():
-            if len(domains) == 1:
-                break
-            values = key(domains)
-            if not isinstance(values, int):
-                domains = domains[values == values.min()]
-        return int(domains[0])
+        return best_of(domains, self._keys())
 
     @cached_property
     def _main(self) -> int:
         """The shape of most of the group's pods."""
         return max(range(len(self.group.open)), key=lambda shape: (self.group.open[shape], -shape))
 
-    def _keys(self) -> Iterator[Callable[[Ints], Ints | NDArray[np.float64] | int]]:
-        """What to compare, most important first; what is equal to the end is told apart by path."""
+    def _keys(self) -> Iterator[Key]:
+        """The criteria as far as counts of domains tell, with a look ahead to what siblings need."""
         if not self.group.open:
             return
-        tree, table = self.compiled.tree, self.compiled.tables[self._main]
+        tree, table, named = self.compiled.tree, self.compiled.tables[self._main], self.compiled.named
         if self.crowding is not None:
             yield self._crowded
         yield self.left_out
@@ -131,14 +113,12 @@ class DomainCosts:
             yield partial(self.new, coarser)
             if self.siblings[self._main]:
                 yield partial(self._shortage, coarser)
-        for finer in range(self.level + 1, tree.depth + 1):
-            # A level of one node a domain counts like the nodes themselves.
-            if finer == tree.depth or tree.count(finer) < len(tree):
-                yield partial(self.pieces, finer)
-        if (appeal := table.appeal(self.level)) is not None:
-            yield lambda domains: -appeal[domains]
-        for coarser in range(self.level, -1, -1):
-            yield partial(self._room, coarser)
+        finer = list(levels_inside(tree, self.level))
+        yield from (partial(self.pieces, at) for at in finer if at <= named)
+        if self.level < named:
+            yield partial(least_room_inside, table, self.level, named, count=self.group.need[self._main])
+        yield from score_keys(table, self.level)
+        yield from (partial(self.pieces, at) for at in finer if at > named)
 
     def _crowded(self, domains: Ints) -> NDArray[np.float64]:
         """How full a candidate or a domain around it gets with the group, whichever is fuller."""
@@ -159,11 +139,6 @@ class DomainCosts:
         else:
             apart = self.around(level, domains) != domain
         return np.asarray(apart, dtype=np.int64)
-
-    def _room(self, coarser: int, domains: Ints) -> Ints:
-        """How many pods the domain around each candidate takes."""
-        room: Ints = self.compiled.tables[self._main].sums[coarser][self.around(coarser, domains)]
-        return room
 
     @cached_property
     def _whole_groups(self) -> Ints:

@@ -37,6 +37,9 @@ class DomainOptions:
         group = task.group
         base = max(group.required, task.level)
         top = max(group.preferred, base)
+        if self._names_nothing(group):
+            # Compared as if it preferred the named level, though none is farther from it.
+            top = max(self._compiled.named, base)
         stay = Place(task.level, task.level, task.domain, _distance(group, task.level))
         if top == task.level:
             yield stay
@@ -47,6 +50,17 @@ class DomainOptions:
             yield from self._untried(task, candidates, level, tried)
         if base == task.level and self._incumbent.hopeful(group, stay.distance):
             yield stay
+
+    def _names_nothing(self, group: GroupVar) -> bool:
+        """Whether this is the root of a request of which no group names a level.
+
+        Where rules tell pods apart, all are laid out together, and trying domains would only repeat that.
+        Nodes are not tried as domains: a layout chooses among them.
+        """
+        compiled = self._compiled
+        if group is not compiled.root or compiled.names_level or compiled.named == compiled.tree.depth:
+            return False
+        return compiled.goal is Goal.WISHES and compiled.neighbours is None
 
     def _by_level(
         self, task: Waiting, base: int, top: int, siblings: list[int]

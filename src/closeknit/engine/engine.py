@@ -14,6 +14,7 @@ from closeknit.engine.budget import Budget
 from closeknit.engine.capacity import level_capacities
 from closeknit.engine.checked_requests import CheckedRequests, Keyed
 from closeknit.engine.compiled_request import CompiledRequest, Goal, compile_request
+from closeknit.engine.criteria import named_level
 from closeknit.engine.explanation.alternatives import alternatives
 from closeknit.engine.explanation.explain import shortfalls
 from closeknit.engine.explanation.trials import Trials
@@ -43,6 +44,8 @@ class _Tables(NamedTuple):
 
     by_shape: list[FitTable]
     shape_of: dict[str, int]
+    plain: list[FitTable]
+    """The same without rules about other pods."""
     rules: NeighbourRules | None
     """What tables do not say."""
     preferred: list[Preference]
@@ -78,7 +81,12 @@ class Engine:
         if keyed.single is not None and not tables.rules and not tables.preferred:
             touched = self._cache.touched - counted
             outcome = short_path.decide(
-                request, keyed.single, tables.by_shape[0], budget=self._budget, touched=touched
+                request,
+                keyed.single,
+                tables.by_shape[0],
+                tables.plain[0],
+                budget=self._budget,
+                touched=touched,
             )
             if outcome is not None:
                 return outcome
@@ -152,7 +160,8 @@ class Engine:
     def describe(self, request: Request, assignments: Iterable[Assignment]) -> Placed:
         """How close the groups of a request come where its pods have these nodes, and how well they do.
 
-        Nothing is checked and nothing is said to be best. The nodes must exist.
+        Nothing is checked or proven, and room is not counted, since other pods may have taken some of it.
+        The nodes must exist.
         """
         compiled = self._compile(request, Goal.WISHES, preferring=True)
         by_set: dict[str, list[Assignment]] = {}
@@ -167,7 +176,8 @@ class Engine:
                 spread[pod_set.index] = np.unique(compiled.tree.positions[slots], return_counts=True)
             rank = {name: i for i, name in enumerate(pod_set.pods.pod_names())}
             ordered += sorted(given, key=lambda each: rank[each.pod])
-        reached, wishes = score.reaches(compiled, spread), score.wishes(compiled, spread)
+        reached = score.reaches(compiled, spread)
+        wishes = replace(score.wishes(compiled, spread), room=None)
         rules = score.rule_reaches(compiled, spread)
         return Placed(request.name, tuple(ordered), reached, wishes, proven=False, rules=rules)
 
@@ -255,12 +265,15 @@ class Engine:
         rules = made.rules
         if preferring and made.preferred:
             rules = replace(rules or NeighbourRules([], [], []), preferred=made.preferred)
+        tree = self._tree(request.topology)
         return compile_request(
             request.root,
-            self._tree(request.topology),
+            tree,
             made.by_shape,
             shape_of=made.shape_of,
             slot_of=self._ledger.slot_of,
+            named=named_level(request.root, tree),
+            plain=made.plain,
             goal=goal,
             neighbours=rules or None,
         )
@@ -270,7 +283,7 @@ class Engine:
         tree, ledger = self._tree(keyed.topology), self._ledger
         if not keyed.has_rules and not ledger.holdings.neighbours.keep_away:
             plain = [self._cache.table(shape, tree) for shape in keyed.shapes]
-            return _Tables(plain, keyed.shape_of, None, [])
+            return _Tables(plain, keyed.shape_of, plain, None, [])
         shapes = {name: keyed.shapes[number] for name, number in keyed.shape_of.items()}
         roles, role_of = roles_of(ledger, shapes, keyed.neighbours)
         plain = [self._cache.table(role.shape, tree) for role in roles]
@@ -278,7 +291,7 @@ class Engine:
         for each in keyed.root.pod_sets():
             pods[role_of[each.name]] += each.open
         ruled = RuleCompiler(ledger, tree, roles, plain, pods=pods, single=single, strict=strict)
-        return _Tables(ruled.tables, role_of, ruled.rules, ruled.preferred)
+        return _Tables(ruled.tables, role_of, plain, ruled.rules, ruled.preferred)
 
     def _tree(self, topology: str | None) -> Tree:
         """The tree of a topology; without a name that of the cluster's layout."""

@@ -14,8 +14,8 @@ import numpy as np
 
 from closeknit.engine.budget import OutOfBudgetError
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar, PodSetVar
-from closeknit.engine.count_bounds import fewest_inside
-from closeknit.engine.quick_layout import fewest_pieces
+from closeknit.engine.count_bounds import fewest_inside, fewest_pieces
+from closeknit.engine.criteria import narrowed, score_keys
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
 
@@ -165,49 +165,76 @@ class EqualPods:
         slices, level, domains = found
         self._most_work = most_work
         counts = np.zeros(len(self._tree), dtype=np.int64)
+        level, domains, apart = self._narrowed(slices, level, domains)
         try:
-            level, domain = self._best(slices, level, domains)
+            domain = self._best(slices, level, domains, apart=apart)
             self._fill(level, domain, slices * self._units(level), counts)
         except OutOfBudgetError:
             self._fill_roughly(level, int(domains[0]), slices * self._units(level), counts)
-            return self._shared(counts), False
+            # In one domain of the named level, what is rough is of no account for criteria 1 to 4.
+            return self._shared(counts), level >= self._compiled.named
         return self._shared(counts), True
 
-    def _best(self, slices: int, level: int, domains: Ints) -> tuple[int, int]:
-        """The level and the domain in which so many slices cost the least."""
+    def _narrowed(self, slices: int, level: int, domains: Ints) -> tuple[int, Ints, bool]:
+        """The finest level at which one domain takes everything, its best domains, whether none is shared.
+
+        Such a domain is better than several of its level, the coarsest first. From the named level on, the
+        domains with the best score come before any level inside them.
+        """
         apart = level < 0 <= self._compiled.root.preferred
-        # A domain that takes everything is better than several of its level, the coarsest first.
-        while not apart and len(inner := self._taking_inside(level, domains, slices)):
+        named, table = self._compiled.named, self._compiled.tables[0]
+        while not apart:
+            if level >= named:
+                domains = narrowed(domains, score_keys(table, level))
+            inner = self._taking_inside(level, domains, slices)
+            if not len(inner):
+                break
             level, domains = level + 1, inner
+        return level, domains, apart
+
+    def _best(self, slices: int, level: int, domains: Ints, *, apart: bool) -> int:
+        """The domain in which so many slices cost the least."""
         self._weigh(level, slices, apart=apart)
         best: tuple[int, int] | None = None
         for bound, domain in self._by_bound(level, domains, slices):
-            if best is not None and bound > best[0] >> self._tie_bits:
+            if best is not None and bound > best[0]:
                 break
             cost = int(self._costs(level, domain, slices * self._units(level))[-1])
             if best is None or cost < best[0]:
                 best = cost, domain
         assert best is not None
-        return level, best[1]
+        return best[1]
 
     def _weigh(self, top: int, slices: int, *, apart: bool) -> None:
-        """Give each level a weight such that costs compare like the wishes; the rest breaks ties."""
-        tree, pods = self._tree, slices * self._units(self._tree.depth)
-        self._weights = [0] * (tree.depth + 1)
-        tie_bits = int(self._compiled.tables[0].total).bit_length() + 3
-        shift = 0
-        for level in range(tree.depth, top, -1):
-            if level < tree.depth and tree.count(level) == len(tree):
-                continue
-            self._weights[level] = 1 << shift
-            shift += min(pods, tree.count(level)).bit_length()
+        """Give domains and their room weights such that costs compare by criteria 2 and 4 to 6.
+
+        Where the bits of a cost do not suffice, the least important weights stay 0.
+        """
+        tree, named = self._tree, self._compiled.named
+        if tree.count(named) == len(tree):
+            # Domains of one node each are counted as nodes.
+            named = tree.depth
+        pods = slices * self._units(tree.depth)
+        self._weights, self._room_weights = [0] * (tree.depth + 1), [0] * (tree.depth + 1)
+        fields: list[tuple[list[int], int, int]] = []
+        """By importance: the weights that count something, its level, and the bits that it takes."""
         if apart:
-            self._weights[self._compiled.root.preferred] += 1 << shift
-            shift += min(pods, tree.count(self._compiled.root.preferred)).bit_length()
-        if shift > _COST_BITS:
-            raise OutOfBudgetError
-        self._tie_bits = tie_bits if shift + tie_bits <= _COST_BITS else 0
-        self._weights = [weight << self._tie_bits for weight in self._weights]
+            preferred = self._compiled.root.preferred
+            fields.append((self._weights, preferred, min(pods, tree.count(preferred)).bit_length()))
+        for level in range(top + 1, tree.depth + 1):
+            if level == tree.depth or tree.count(level) < len(tree):
+                fields.append((self._weights, level, min(pods, tree.count(level)).bit_length()))
+            if named <= level < tree.depth:
+                fields.append((self._room_weights, level, self._compiled.tables[0].total.bit_length()))
+        exact = sum(weights is self._weights and level <= named for weights, level, _ in fields)
+        left = _COST_BITS
+        for number, (weights, level, bits) in enumerate(fields):
+            left -= bits
+            if left < 0:
+                if number < exact:
+                    raise OutOfBudgetError
+                break
+            weights[level] += 1 << left
 
     def _by_bound(self, level: int, domains: Ints, slices: int) -> list[tuple[int, int]]:
         """Bounds and domains, the least bound first, then the tightest domain, then by path."""
@@ -216,17 +243,13 @@ class EqualPods:
         tree = self._tree
         bounds = np.zeros(len(domains), dtype=np.int64)
         for finer in range(level + 1, tree.depth + 1):
-            if weight := self._weights[finer] >> self._tie_bits:
+            if weight := self._weights[finer]:
                 wanted = slices * self._units(finer)
                 bounds += weight * fewest_inside(
                     tree, level, finer, domains, sizes=self._takes[finer], count=wanted
                 )
-        table = self._compiled.tables[0]
-        appeal = table.appeal(level)
-        keys = [domains, table.sums[level][domains], bounds]
-        if appeal is not None:
-            keys.insert(2, -appeal[domains])
-        order = np.lexsort(keys)
+        scores = [np.asarray(key(domains)) for key in score_keys(self._compiled.tables[0], level)]
+        order = np.lexsort([domains, *reversed(scores), bounds])
         return list(zip(bounds[order].tolist(), domains[order].tolist(), strict=True))
 
     # ---- what so many slices cost ----
@@ -272,8 +295,7 @@ class EqualPods:
         for inner in useful[sizes > 1].tolist():
             costs = self._costs(finer, inner, most)
             own = self._weights[finer]
-            if self._tie_bits:
-                own += int(self._compiled.tables[0].sums[finer][inner])
+            own += self._room_weights[finer] * self._compiled.tables[0].sums[finer].item(inner)
             ends = np.flatnonzero(costs[1:] != np.append(costs[2:], -1)) + 1
             parts.append(_Part(np.array([inner]), ends.tolist(), (costs[ends] + own).tolist()))
         return parts

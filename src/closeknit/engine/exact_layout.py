@@ -185,7 +185,7 @@ class ExactLayout:
         for i, fee in enumerate(self._fees):
             if not is_open[i] and any(pattern[item] for item in fee.payers):
                 is_open[i] = True
-                price += fee.weight
+                price += self._nodes[state.at].prices[i]
         return price, _State(following, left, tuple(is_open), seen)
 
     def _patterns(self, state: _State) -> Iterator[Pattern]:

@@ -34,6 +34,14 @@ class Fee:
     """The numbers of those items."""
     paid: AbstractSet[int]
     """Domains that are in use anyway, so that using them costs nothing."""
+    extra: Ints | None = None
+    """By domain, what it costs above the weight; None if nothing."""
+    unit: int = 0
+    """What one of these costs."""
+
+    def price(self, domain: int) -> int:
+        """What a domain costs that is not paid."""
+        return self.weight if self.extra is None else self.weight + self.extra.item(domain) * self.unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,8 @@ class LayoutNode:
     """Per fee, the domain of its level."""
     paid: tuple[bool, ...]
     """Per fee, whether that domain costs nothing."""
+    prices: tuple[int, ...]
+    """Per fee, what that domain costs unless it is paid."""
 
 
 def layout_nodes(
@@ -80,6 +90,7 @@ def layout_nodes(
                 ),
                 domains=domains,
                 paid=tuple(domain in fee.paid for fee, domain in zip(fees, domains, strict=True)),
+                prices=tuple(fee.price(domain) for fee, domain in zip(fees, domains, strict=True)),
             )
         )
     return _in_walking_order(nodes, 0, finest(fees))
@@ -184,7 +195,8 @@ class LookAhead:
             twin = (
                 after is not None
                 and all(same)
-                and (after.fits, after.free, after.paid) == (node.fits, node.free, node.paid)
+                and (after.fits, after.free, after.paid, after.prices)
+                == (node.fits, node.free, node.paid, node.prices)
             )
             self.next_other[i] = self.next_other[i + 1] if twin else i + 1
 

@@ -32,10 +32,10 @@ class FitTable:
         self.price: Ints | None = None
         self.sums: list[Ints] = []
         """By level, the level of single nodes included."""
-        self.largest: list[Ints] = []
-        """By level: the most that one node of the domain takes."""
+        self._largest: list[Ints] = []
+        self._unfollowed: dict[int, int] = {}
+        """By position, what nodes took when ``_largest`` was last brought up to date."""
         self.total = 0
-        self.most = 0
         self._biggest: dict[tuple[int, int], Ints] = {}
         self._appeal: list[Ints] | None = None
         """By level, what ``appeal`` tells; made when first asked for."""
@@ -69,9 +69,9 @@ class FitTable:
         tree = self.tree
         self.fit = self.fits.fit[tree.slots]
         self.price = self.fits.price[tree.slots] if self.fits.price is not None else None
-        self.sums, self.largest = (_by_level(tree, self.fit, by) for by in (np.add, np.maximum))
+        self.sums, self._largest = (_by_level(tree, self.fit, by) for by in (np.add, np.maximum))
+        self._unfollowed.clear()
         self.total = int(self.sums[0].sum())
-        self.most = int(self.largest[0].max(initial=0))
         self._biggest.clear()
         self._appeal = None
         self._epoch = tree.epoch
@@ -84,19 +84,27 @@ class FitTable:
         if self.price is not None and self.fits.price is not None:
             price = self.price[position] = self.fits.price.item(slot)
             if self._appeal is not None:
-                _carry_up(tree, self._appeal, position, -price if now else _NEVER)
+                nodes, appeal = self._appeal[tree.depth], -price if now else _NEVER
+                former = nodes.item(position)
+                nodes[position] = appeal
+                _carry_up(tree, self._appeal, position, former, appeal)
         if now == before:
             return
         for level in range(tree.depth):
             domain = tree.dom[level].item(position)
             self.sums[level][domain] = self.sums[level].item(domain) + now - before
+        self.fit[position] = now
         self.total += now - before
-        _carry_up(tree, self.largest, position, now)
-        if now > self.most:
-            self.most = now
-        elif before == self.most:
-            self.most = int(self.largest[0].max())
+        self._unfollowed.setdefault(position, before)
         self._biggest.clear()
+
+    @property
+    def largest(self) -> list[Ints]:
+        """By level: the most that one node of the domain takes. Brought up to date when it is asked for."""
+        for position, before in self._unfollowed.items():
+            _carry_up(self.tree, self._largest, position, before, self.fit.item(position))
+        self._unfollowed.clear()
+        return self._largest
 
     def biggest_inside(self, level: int, finer: int) -> Ints:
         """By domain of a level: the most that one domain of a finer level inside it takes."""
@@ -132,25 +140,23 @@ def _by_level(tree: Tree, of_nodes: Ints, by: np.ufunc) -> list[Ints]:
     return found
 
 
-def _carry_up(tree: Tree, largest: list[Ints], position: int, now: int) -> None:
-    """Change a node's value, and the largest of the domains around it as far as that changes them."""
+def _carry_up(tree: Tree, largest: list[Ints], position: int, before: int, now: int) -> None:
+    """Change the largest values of the domains around a node that has changed, as far as they change."""
     level, domain = tree.depth, position
-    while True:
-        values = largest[level]
-        before = values.item(domain)
-        if now == before:
-            return
-        values[domain] = now
-        if not level:
-            return
+    while level:
         finer, level = domain, level - 1
         domain = tree.parent[level + 1].item(finer)
-        around = largest[level].item(domain)
+        values = largest[level]
+        around = values.item(domain)
         if now < around:
             if before < around:
                 return
             first, last = tree.span(level, domain, level + 1)
-            now = int(values[first:last].max())
+            now = int(largest[level + 1][first:last].max())
+        if now == around:
+            return
+        values[domain] = now
+        before = around
 
 
 class TableCache:

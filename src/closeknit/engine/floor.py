@@ -13,6 +13,7 @@ import numpy as np
 from closeknit.engine import score
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar
 from closeknit.engine.count_bounds import Batch, MixedBound, certain, fewest, fewest_inside
+from closeknit.engine.criteria import best_of, score_keys
 from closeknit.engine.tree import Flags, Ints
 
 
@@ -35,10 +36,10 @@ class Floor:
     def fields(self, best: list[int]) -> list[int]:
         """A bound for each field of every placement that is better than the best one known.
 
-        The fields are pods left out, the distance for each preferred level, that from preferred rules,
-        domains for each level, nodes.
+        The fields are pods left out, the distance for each preferred level, that from preferred rules, and
+        domains for each level down to the named one.
         """
-        root, tree = self._compiled.root, self._compiled.tree
+        root, tree, named = self._compiled.root, self._compiled.tree, self._compiled.named
         preferences = [0] * tree.depth
         for group in certain(root):
             if group.preferred >= 0:
@@ -46,41 +47,44 @@ class Floor:
         first = [self._mixed.lacking(root.open), *preferences, 0]
         least = _least(root, best[0])
         shared = -1
-        while shared + 1 < tree.depth and best[len(first) + shared + 1] == 1:
+        while shared + 1 < min(tree.depth, named + 1) and best[len(first) + shared + 1] == 1:
             shared += 1
         if shared >= 0 and first == best[: len(first)] and not root.bound and least.pods:
             # Whatever is better shares one domain of that level as well, so only what single domains offer
             # counts. A node without labels counts as a domain of its own, so domains need not be real here.
             anywhere = np.ones(tree.count(shared), dtype=np.bool_)
             domains = np.flatnonzero(self._with_room(least.by_shape, shared, anywhere))
-            inside, _ = self._narrowed(least, shared, domains, best=best[len(first) + shared + 1 :])
+            known = best[len(first) + shared + 1 :]
+            inside, _ = self._narrowed(least, shared, domains, finest=named, best=known)
             return [*first, *[1] * (shared + 1), *inside]
-        return [*first, *(self._domains(least, level) for level in range(tree.depth + 1))]
+        return [*first, *(self._domains(least, level) for level in range(named + 1))]
 
     def guide(self) -> tuple[int, int] | None:
-        """A domain of the finest level that can take the whole request, in the fewest pieces."""
+        """The best domain of the finest level, not below the named one, that can take the whole request."""
         compiled, tree, root = self._compiled, self._compiled.tree, self._compiled.root
         if not root.size:
             return None
-        for level in range(tree.depth - 1, max(root.required, 0) - 1, -1):
+        for level in range(min(tree.depth - 1, compiled.named), max(root.required, 0) - 1, -1):
             if tree.count(level) < len(tree) and self._holds_all(root, level):
                 domains = np.flatnonzero(self._with_room(root.need, level, tree.real[level]))
-                _, domains = self._narrowed(_least(root, None), level, domains, best=None)
-                room = compiled.tables[int(np.argmax(root.need))].sums[level][domains]
-                return level, int(domains[int(np.argmin(room))])
+                if level < compiled.named:
+                    # Several groups are easier to pack where they need few nodes, not in the tightest domain.
+                    _, domains = self._narrowed(_least(root, None), level, domains, finest=tree.depth)
+                main = compiled.tables[int(np.argmax(root.need))]
+                return level, best_of(domains, score_keys(main, level))
         return None
 
     def _narrowed(
-        self, least: _Least, level: int, domains: Ints, *, best: list[int] | None
+        self, least: _Least, level: int, domains: Ints, *, finest: int, best: list[int] | None = None
     ) -> tuple[list[int], Ints]:
-        """The fewest pieces by finer level if one of the domains takes all, and the domains that offer it.
+        """The fewest pieces by level down to the finest if one domain takes all, and the domains for it.
 
         A domain that needs more pieces than the fewest drops out for the finer levels only where the best
         placement known has the fewest itself: otherwise one with more may still be better than that.
         """
         tree = self._compiled.tree
         fewest_at: list[int] = []
-        for finer in range(level + 1, tree.depth + 1):
+        for finer in range(level + 1, finest + 1):
             if fewest_at and tree.count(finer) == len(tree) == tree.count(finer - 1):
                 # Two levels of one node a domain count the same.
                 fewest_at.append(fewest_at[-1])

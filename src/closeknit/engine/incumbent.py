@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from closeknit.engine import score
+from closeknit.engine import criteria, score
 from closeknit.engine.budget import Budget, Steps
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices
@@ -41,22 +41,22 @@ class Incumbent:
         self._bound: list[int] | None = None
         """What the floor says of placements better than the best known, once it was asked."""
         self.fields: list[int] | None = None
-        """What it costs: a placement is better if its fields come first in order."""
+        """What it costs by criteria 1 to 4: a placement is better if its fields come first in order."""
         self.spread: Spread | None = None
         self.wishes: Wishes | None = None
 
     def keep(self, spread: Spread) -> bool:
         """Remember a placement if it is the best so far; returns whether no other can be better."""
         wishes = score.wishes(self._compiled, spread)
-        fields = score.fields(wishes)
+        fields = criteria.fields(wishes)
         if self.fields is None or (self.fields[0] and not wishes.left_out):
             # Where pods are left out, it is better to look for a placement of all of them soon.
             self._steps.allow(self._budget.improve // (4 if wishes.left_out else 1))
             self._found_at = self._steps.work
         if self.fields is None or fields < self.fields:
-            self.fields = fields
             self._bound = None
-            self.spread, self.wishes = spread, wishes
+        if self.wishes is None or criteria.ranking(wishes) < criteria.ranking(self.wishes):
+            self.fields, self.spread, self.wishes = fields, spread, wishes
         return self.is_best()
 
     def is_best(self) -> bool:
@@ -86,8 +86,11 @@ class Incumbent:
         )
 
     def beaten_in(self, domains: Sequence[int]) -> bool:
-        """Whether a placement of all pods in at least so many domains, by level, and nodes may be better."""
-        return self.fields is None or [*[0] * (len(self.fields) - len(domains)), *domains] < self.fields
+        """Whether a placement of all pods in at least so many domains, by level, may be better."""
+        if self.fields is None:
+            return True
+        counted = domains[: self._compiled.named + 1]
+        return [*[0] * (len(self.fields) - len(counted)), *counted] < self.fields
 
     def _cost(self, group: GroupVar | None, distance: int) -> list[int]:
         """What the choices so far and a group's distance from its preference cost at least."""
@@ -122,6 +125,8 @@ class Incumbent:
         """What any placement better than the best known costs at least, field by field."""
         if self._bound is None:
             if self.fields is None or not self._rules.floor or not self.drags_on():
-                return [0] * (2 * self._compiled.tree.depth + 3)
+                # Pods that must be placed use a domain of each level.
+                used = [int(self._compiled.root.size > 0)] * (self._compiled.named + 1)
+                return [*[0] * (self._compiled.tree.depth + 2), *used]
             self._bound = self._floor.fields(self.fields)
         return self._bound

@@ -16,8 +16,9 @@ import numpy as np
 from closeknit.engine import preferred_rules
 from closeknit.engine.budget import OutOfBudgetError, Steps
 from closeknit.engine.compiled_request import CompiledRequest, Goal
-from closeknit.engine.component import Component
+from closeknit.engine.component import Component, Item
 from closeknit.engine.count_bounds import fewest
+from closeknit.engine.equal_layout import EqualLayout
 from closeknit.engine.exact_layout import ExactLayout
 from closeknit.engine.exact_nodes import FEW_NODES, MOST_NODES, Fee, LayoutNode, Pattern, layout_nodes
 from closeknit.engine.packed_layout import packed
@@ -47,7 +48,9 @@ class Layout:
 
     cost: int
     exact: bool
-    """Whether no layout of the same items costs less."""
+    """Whether no layout of the same items costs less by criteria 1 to 4."""
+    settled: bool
+    """Whether none uses fewer domains of any level, nodes included, as far as bounds tell."""
     takes: list[tuple[Ints, Ints]]
     """Per item: positions and counts."""
 
@@ -61,16 +64,29 @@ class Layouts:
     def __init__(self, compiled: CompiledRequest, free: Ints) -> None:
         self._compiled = compiled
         self._free = free
-        depth = compiled.tree.depth
-        weights = [1 << (_BITS * i) for i in reversed(range(2 * depth + 4))]
+        depth, named = compiled.tree.depth, compiled.named
+        weights = [1 << (_BITS * i) for i in reversed(range(2 * depth + 6))]
         self._left_out = weights[0]
         self._preferences = weights[1 : 1 + depth]
         """By level, what a domain of a preferred level costs a group that shares none."""
         # Weights times pairs of pods take the room of two counts.
         self._rules = weights[2 + depth]
         """What a distance of one from a preferred rule costs."""
-        self._domains = weights[3 + depth :]
+        self._domains = weights[3 + depth : 4 + depth + named] + weights[6 + depth + named :]
         """By level, what a domain that comes into use costs; last, a node."""
+        self._exact_unit = self._domains[named]
+        """Costs compare by criteria 1 to 4 if what is less than this is cut off."""
+        # The room of a domain takes that of two counts.
+        self._room_unit = weights[5 + depth + named]
+        """What each pod costs for which a domain of the named level that comes into use has room."""
+        self._room = None
+        """By domain of the named level, the room that layouts weigh.
+
+        None for several shapes, whose exact layouts spend their steps on fewer domains, unless rules about
+        other pods make these the only layouts.
+        """
+        if compiled.room is not None and (len(compiled.tables) == 1 or compiled.neighbours is not None):
+            self._room = compiled.room.sums[named]
         self._in_use = [set(domains) for domains in compiled.tree.holding(compiled.root.bound)]
         """By level, the domains of running pods; using them costs nothing."""
         self._known: dict[Component, Layout | None] = {}
@@ -91,7 +107,10 @@ class Layouts:
         layout = None
         if not self._ruled_out(component):
             layout = self._quick(component)
-            if layout is None or not layout.exact:
+            # Fewer nodes are only worth a search where domains of the named level are chosen already.
+            # Equal pods use the fewest anyway.
+            chosen = component.level >= self._compiled.named and len(component.items) > 1
+            if layout is None or not layout.exact or (chosen and not layout.settled):
                 layout = self._better(component, layout, steps)
         self._known[component] = layout
         return layout
@@ -161,7 +180,7 @@ class Layouts:
             except OutOfBudgetError:
                 pass
             else:
-                if known is None or known.exact:
+                if known is None or known.settled:
                     return known
         if known is None or known.cost >= self._left_out:
             packed = self._packed(component, steps)
@@ -196,6 +215,8 @@ class Layouts:
     def _quick(self, component: Component) -> Layout | None:
         """Lay out items in turn, the most confined and the bulkiest first; None where one is stuck."""
         items, homes = component.items, component.homes
+        if len(items) == 1 and not any(self._in_use):
+            return self._layout(component, [self._alone(items[0], homes[0])])
         quick = QuickLayout(self._compiled, self._free, self._in_use)
         pieces: list[list[tuple[Ints, Ints]]] = [[] for _ in items]
         alone = len(items) == 1
@@ -213,6 +234,12 @@ class Layouts:
             quick.place(items[i].shape, homes[i], fitting, pieces[i], alone=alone)
         return self._layout(component, [_joined(parts) for parts in pieces])
 
+    def _alone(self, item: Item, home: tuple[int, int]) -> tuple[Ints, Ints]:
+        """Lay out an item that nothing else is beside."""
+        table = self._compiled.tables[item.shape]
+        equal = EqualLayout(table, self._compiled.named)
+        return equal.lay_out(*home, min(item.open, table.capacity(*home)))
+
     def _packed(self, component: Component, steps: Steps) -> Layout | None:
         """Lay out items on nodes that they nearly fill; None where that was not found."""
         takes = packed(self._compiled, self._free, component, steps)
@@ -222,25 +249,38 @@ class Layouts:
         """Add up the pods that a layout leaves out and the domains that it brings into use."""
         placed = sum(int(counts.sum()) for _, counts in takes)
         cost = (sum(item.open for item in component.items) - placed) * self._left_out
-        fees = self._fees(component)
+        room, fees = 0, self._fees(component)
         for fee in fees:
             used = np.concatenate([takes[item][0] for item in fee.payers])
             domains = set(self._compiled.tree.dom[fee.level][used].tolist())
-            cost += len(domains - fee.paid) * fee.weight
-        return Layout(cost, cost <= self._bound(component, fees), takes)
+            fresh = domains - fee.paid
+            cost += len(fresh) * fee.weight
+            room += sum(fee.price(domain) - fee.weight for domain in fresh)
+        bound = self._bound(component, fees)
+        return Layout(cost + room, self._is_exact(cost, bound), cost <= bound, takes)
+
+    def _is_exact(self, cost: int, bound: int) -> bool:
+        """Whether a cost is as low as a bound by criteria 1 to 4."""
+        return cost // self._exact_unit <= bound // self._exact_unit
 
     def _fees(self, component: Component) -> list[Fee]:
         """What domains cost: all items those of each level, and each color those of the level it prefers."""
         items, levels = component.items, range(component.level + 1, self._compiled.tree.depth + 1)
         everyone = frozenset(range(len(items)))
-        fees = [Fee(level, self._domains[level], everyone, self._in_use[level]) for level in levels]
+        named, unit = self._compiled.named, self._room_unit
+        fees = [
+            Fee(level, weight, everyone, used, self._room if level == named else None, unit)
+            for level, weight, used in zip(
+                levels, self._domains[levels.start :], self._in_use[levels.start :], strict=True
+            )
+        ]
         for number, color in enumerate(component.colors):
             payers = frozenset(i for i, item in enumerate(items) if number in item.colors)
             fees.append(Fee(color.level, self._preferences[color.level], payers, color.running))
         return fees
 
     def _bound(self, component: Component, fees: list[Fee]) -> int:
-        """What any layout costs at least, by counts alone."""
+        """What any layout costs at least, by counts alone and without room."""
         tree, tables, items = self._compiled.tree, self._compiled.tables, component.items
         cost = 0
         for (shape, home), (_, total) in component.totals().items():
@@ -302,6 +342,9 @@ class Layouts:
                     watch=watch,
                 )
                 below = known.cost if known is not None else None
+                if below is not None and self._room is None and component.level < compiled.named:
+                    # These costs do not count room, so fewer nodes must not outweigh it.
+                    below -= below % self._exact_unit
                 best = exact.best(below if best is None else best[0]) or best
                 complete &= exact.complete
         except OutOfBudgetError:
@@ -312,14 +355,15 @@ class Layouts:
             if allowed is not steps:
                 steps.add(allowed)
         if best is None:
-            return replace(known, exact=True) if known is not None else None
+            return replace(known, exact=True, settled=True) if known is not None else None
         cost, walked = best
         takes = []
         for i in range(len(component.items)):
             rows = sorted((position, pattern[i]) for position, pattern in walked if pattern[i])
             positions, counts = np.array(rows, dtype=np.int64).reshape(-1, 2).T
             takes.append((positions, counts))
-        return Layout(cost, exact=complete, takes=takes)
+        best_there_is = complete or self._is_exact(cost, self._bound(component, fees))
+        return Layout(cost, best_there_is, complete, takes)
 
 
 def _joined(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:

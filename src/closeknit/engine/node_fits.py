@@ -128,8 +128,10 @@ class NodeFits:
         """Count a slot on which nothing but what is held has changed."""
         free, fit = ledger.free, 0
         if self._admits.item(slot):
-            fit = max(min(free.item(row, slot) // units for row, units in self.demand), 0)
-        self.fit[slot] = min(fit, MOST)
+            fit = MOST
+            for row, units in self.demand:
+                fit = min(fit, free.item(row, slot) // units)
+        self.fit[slot] = max(fit, 0)
         if self.price is not None:
             price = self._unwelcome.item(slot) if self._unwelcome is not None else 0
             for row in self._spared:

@@ -1,7 +1,7 @@
 """Rules that the pods of one request had better keep among each other, and how far a placement is from that.
 
-Each pod has a *distance* from every such rule that it has, which is 0 where the rule is kept. Wish 3 adds up
-the distances of all new pods, each times the weight of the rule.
+Each pod has a *distance* from every such rule that it has, which is 0 where the rule is kept. Criterion 3
+adds up the distances of all new pods, each times the weight of the rule.
 """
 
 from __future__ import annotations

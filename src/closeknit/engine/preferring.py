@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from closeknit.engine import score
+from closeknit.engine import criteria, score
 from closeknit.engine.budget import Budget
 from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.preferred_rules import Preference
@@ -41,15 +41,15 @@ def prefer(
     if not best.wishes.rules:
         return best
     before_rules = 1 + compiled.tree.depth
-    first = score.fields(best.wishes)[:before_rules]
+    first = criteria.fields(best.wishes)[:before_rules]
     kept = strict()
     all_kept = Search(kept, free(), Budget(min(budget.find, _TO_KEEP_ALL), budget.improve)).run()
     steps, examined = found.steps + all_kept.steps, found.candidates + all_kept.candidates
     if all_kept.spread is not None:
         wishes = score.wishes(compiled, all_kept.spread)
-        if score.fields(wishes) < score.fields(best.wishes):
+        if criteria.fields(wishes) < criteria.fields(best.wishes):
             best = replace(all_kept, wishes=wishes, steps=steps, candidates=examined)
-        if not wishes.rules and score.fields(wishes)[:before_rules] == first:
+        if not wishes.rules and criteria.fields(wishes)[:before_rules] == first:
             equal = not any(_is_stricter(each) for each in compiled.neighbours.preferred)
             return replace(best, complete=found.complete and all_kept.complete and equal)
     closer = Search(compiled, free(), budget).run(best.spread)

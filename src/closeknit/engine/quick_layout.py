@@ -14,7 +14,8 @@ from functools import partial
 import numpy as np
 
 from closeknit.engine.compiled_request import CompiledRequest
-from closeknit.engine.count_bounds import MOST_COUNTED, fewest_inside
+from closeknit.engine.count_bounds import fewest_pieces
+from closeknit.engine.equal_layout import EqualLayout
 from closeknit.engine.tree import Flags, Ints
 
 
@@ -113,6 +114,9 @@ class QuickLayout:
 
         Domains of the next level that are in use come first, then as few others as possible.
         """
+        if level == self._tree.depth:
+            node = np.array([domain], dtype=np.int64)
+            return Plan((), 0, [(node, np.array([count], dtype=np.int64))])
         first, last = self._tree.span(level, domain, level + 1)
         capacities = self._left.capacities(shape, level + 1, first, last)
         in_use = self._left.in_use(level + 1, first, last)
@@ -121,18 +125,35 @@ class QuickLayout:
         rest = count - int(capacities[in_use].sum())
         if rest <= 0:
             return fill(order=order, count=count)
+        whole = self._whole(shape, level, domain, in_use, rest)
+        if whole is not None:
+            return fill(order=[*order, whole - first], count=count)
         others = np.where(in_use, 0, capacities)
-        whole = np.flatnonzero(others >= rest)
-        if len(whole):
-            one = self._best_child(shape, level + 1, first, whole, capacities=others, count=rest)
-            return fill(order=[*order, one], count=count)
         largest, tightest = fewest_pieces(others, self._prices(shape, level + 1, first, last), rest)
         plan = fill(order=[*order, *tightest], count=count)
-        if tightest != largest and self._tree.count(level + 1) < len(self._tree):
+        named = self._compiled.named
+        if tightest != largest and level + 1 < named:
+            # The largest are only better if they save domains of levels that are counted before the room.
             other = fill(order=[*order, *largest], count=count)
-            if (other.fresh, other.waste) < (plan.fresh, plan.waste):
+            if other.fresh[: named - level] < plan.fresh[: named - level]:
                 return other
         return plan
+
+    def _whole(self, shape: int, level: int, domain: int, in_use: Flags, count: int) -> int | None:
+        """The unused domain of the next finer level for pods that one domain takes; None if none does."""
+        tree, first = self._tree, self._tree.span(level, domain, level + 1)[0]
+
+        def unused(at: int, low: int, high: int) -> Ints:
+            capacities = self._left.capacities(shape, at, low, high)
+            return np.where(in_use[tree.dom[level + 1][tree.start[at][low:high]] - first], 0, capacities)
+
+        def room(at: int, domains: Ints) -> Ints:
+            low, high = tree.span(level, domain, at)
+            return self._left.capacities(shape, at, low, high)[domains - low]
+
+        equal = EqualLayout(self._compiled.tables[shape], self._compiled.named)
+        whole = equal.whole_domain(level, domain, count, unused, room)
+        return None if whole is None else tree.above(*whole, level + 1)
 
     def _settled(self, shape: int, level: int, first: int, capacities: Ints, in_use: Flags) -> list[int]:
         """Domains in use, those first whose nodes in use take the most; nodes in use, the tightest first."""
@@ -150,27 +171,6 @@ class QuickLayout:
         """The price of each domain's cheapest node that takes any pod."""
         appeal = self._compiled.tables[shape].appeal(level)
         return None if appeal is None else -appeal[first:last]
-
-    def _best_child(
-        self, shape: int, level: int, first: int, children: Ints, *, capacities: Ints, count: int
-    ) -> int:
-        """Of children that each take everything, the one with the fewest pieces, then the tightest."""
-        if len(children) > 1:
-            table = self._compiled.tables[shape]
-            tree = self._tree
-            for finer in range(level + 1, tree.depth + 1):
-                biggest = table.biggest_inside(level, finer)[first + children]
-                children = _least(children, -(-count // np.maximum(biggest, 1)))
-                if count > 1 and len(children) * (len(tree) // tree.count(level) + 1) <= MOST_COUNTED:
-                    exact = fewest_inside(
-                        tree, level, finer, first + children, sizes=table.sums[finer], count=count
-                    )
-                    children = _least(children, exact)
-            prices = self._prices(shape, level, first, first + len(capacities))
-            if prices is not None:
-                children = _least(children, prices[children])
-            children = _least(children, capacities[children])
-        return int(children[0])
 
     def _fill_in_order(
         self, shape: int, level: int, first: int, capacities: Ints, *, order: list[int], count: int
@@ -221,38 +221,3 @@ class QuickLayout:
             domains = np.unique(tree.dom[finer][positions]).tolist()
             fresh.append(sum(inner not in self._left.used[finer] for inner in domains))
         return Plan(tuple(fresh), 0, [(positions, counts[taken])])
-
-
-def _least(items: Ints, keys: Ints) -> Ints:
-    """Those with the smallest key."""
-    kept: Ints = items[keys == keys.min()]
-    return kept
-
-
-def fewest_pieces(capacities: Ints, prices: Ints | None, count: int) -> tuple[list[int], list[int]]:
-    """The fewest pieces that together take ``count``: the largest ones, and as many with the least to spare.
-
-    The second list swaps each large piece for the smallest one that still leaves enough, so that
-    19, 10 and 10 serve 20 as 10 + 10 and the 19 stays whole. Both are in the order of filling.
-    """
-    keys = (-capacities,) if prices is None else (prices, -capacities)
-    order = np.lexsort(keys)
-    reached = np.cumsum(capacities[order])
-    pieces = int(np.searchsorted(reached, count)) + 1
-    largest = order[:pieces].tolist()
-    spare = int(reached[pieces - 1]) - count
-    others = order[pieces:]
-    negated = -capacities[others]
-    tightest = list(largest)
-    for i, piece in enumerate(largest):
-        if not spare:
-            break
-        enough = int(np.searchsorted(negated, spare - capacities[piece], side="right"))
-        if enough and -negated[enough - 1] < capacities[piece]:
-            # Of equal ones, the cheapest and then the first by path.
-            at = int(np.searchsorted(negated, negated[enough - 1]))
-            spare -= int(capacities[piece] + negated[at])
-            tightest[i] = int(others[at])
-            others, negated = np.delete(others, at), np.delete(negated, at)
-    tightest.sort(key=lambda piece: (-int(capacities[piece]), piece))
-    return largest, tightest

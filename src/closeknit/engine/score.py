@@ -1,4 +1,4 @@
-"""How a finished placement scores on wishes 1 to 4, and how close each group came."""
+"""How a finished placement does by criteria 1 to 6, and how close each group came."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar, PodSetVar
+from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.preferred_rules import Take, cost
 from closeknit.engine.tree import Ints, Tree
 from closeknit.hub.outcome import Assignment, GroupReach, RuleReach, Wishes
@@ -69,17 +70,28 @@ def wishes(compiled: CompiledRequest, spread: Spread) -> Wishes:
             if len(positions):
                 preferences[group.preferred] += distance(tree, group.preferred, positions)
     used = positions_of(compiled.pod_sets, spread)
-    # Sorted positions give sorted domains, so a domain is new where it differs from the one before.
-    domains = [_distinct(tree.dom[level][used]) for level in range(tree.depth)]
     rules = 0
     if compiled.neighbours is not None and compiled.neighbours.preferred:
         rules = cost(compiled.neighbours.preferred, takes_of(compiled, spread))
-    return Wishes(left_out, tuple(preferences), (*domains, len(used)), rules)
+    domains, inside = domains_of(tree, compiled.named, used)
+    return Wishes(
+        left_out, tuple(preferences), domains, rules, room_of(compiled.room, compiled.named, used), inside
+    )
 
 
-def fields(wishes: Wishes) -> list[int]:
-    """Wishes as a list: a placement is better if its list comes first in order."""
-    return [wishes.left_out, *wishes.preferences, wishes.rules, *wishes.domains]
+def domains_of(tree: Tree, named: int, used: Ints) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """How many domains of each level some positions use: down to the named level, and of the finer ones."""
+    # Sorted positions give sorted domains, so a domain is new where it differs from the one before.
+    domains = [*(distinct(tree.dom[level][used]) for level in range(tree.depth)), len(used)]
+    return tuple(domains[: named + 1]), tuple(domains[named + 1 :])
+
+
+def room_of(table: FitTable | None, named: int, used: Ints) -> int:
+    """How many pods of a table the domains of the named level around some positions take."""
+    if table is None:
+        return 0
+    around = table.tree.dom[named][used]
+    return int(table.sums[named][around[np.flatnonzero(np.diff(around, prepend=-1))]].sum())
 
 
 def takes_of(compiled: CompiledRequest, spread: Spread) -> list[Take]:
@@ -104,7 +116,8 @@ def rule_reaches(compiled: CompiledRequest, spread: Spread) -> tuple[RuleReach, 
     return tuple(found)
 
 
-def _distinct(ordered: Ints) -> int:
+def distinct(ordered: Ints) -> int:
+    """How many different numbers there are, given in order."""
     return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + 1 if len(ordered) else 0
 
 

@@ -87,6 +87,13 @@ class Tree:
         """How many domains a level has."""
         return 1 if level < 0 else len(self.start[level])
 
+    @property
+    def above_hosts(self) -> int:
+        """The finest level of which any domain has several nodes; that of single nodes if there is none."""
+        return next(
+            (level for level in range(self.depth - 1, -1, -1) if self.count(level) < len(self)), self.depth
+        )
+
     def bounds(self, level: int, domain: int) -> tuple[int, int]:
         """The positions of a domain's nodes, from the first to behind the last."""
         if level < 0:
@@ -107,6 +114,10 @@ class Tree:
         if coarser < 0:
             return 0
         return int(self.dom[coarser][self.start[level][domain]])
+
+    def single(self, level: int) -> bool:
+        """Whether every domain of a level has one node, so that their numbers are positions."""
+        return level == self.depth or len(self.start[level]) == len(self._keys)
 
     def around(self, level: int, domain: int, top: int = -1) -> list[tuple[int, int]]:
         """Level and domain of a domain and of those around it, from a coarser level on."""
@@ -132,7 +143,11 @@ class Tree:
 
     def node_path(self, position: int) -> DomainPath:
         """The label values of a node, as far down as it has them."""
-        return tuple(value for value in self._keys[position][: self.depth] if value[0:1] != _MISSING)
+        key = self._keys[position]
+        if self.depth and key[self.depth - 1][0:1] != _MISSING:
+            # A level that is missing is followed by missing ones only.
+            return key[: self.depth]
+        return tuple(value for value in key[: self.depth] if value[0:1] != _MISSING)
 
     def insert(self, slot: int, node: Node) -> None:
         """Add a node; costs moving array tails, not sorting the cluster again."""

@@ -62,16 +62,28 @@ class RuleReach:
 
 
 class Wishes(msgspec.Struct, frozen=True, gc=False):
-    """How a placement scores on wishes 1 to 4, one compared after the other; less is better."""
+    """How a placement does by criteria 1 to 6, compared one after the other; less is better."""
 
     left_out: int
-    """Pods above the minimum that were not placed."""
+    """Criterion 1: pods above the minimum that were not placed."""
     preferences: tuple[int, ...]
-    """Per level, coarsest first: the summed distance of the groups that prefer that level."""
+    """Criterion 2, per level, coarsest first: the summed distance of the groups that prefer that level."""
     domains: tuple[int, ...]
-    """Per level, coarsest first: how many domains the whole request uses; last, how many nodes."""
+    """Criterion 4, per level from the coarsest to the named one: how many domains the whole request uses."""
     rules: int = 0
-    """Wish 3, compared before the domains: how far pods are from preferred rules among them, by weight."""
+    """Criterion 3, compared before the domains: how far pods are from their preferred rules, by weight."""
+    room: int | None = 0
+    """Criterion 5: pods of the request's main shape for which its domains of the named level had room.
+
+    None if it is not known what was free before the placement.
+    """
+    inside: tuple[int, ...] = ()
+    """Criterion 6, per level below the named one, then nodes; empty if ``domains`` counts those."""
+
+    @property
+    def used(self) -> tuple[int, ...]:
+        """Per level, coarsest first: how many domains the whole request uses; last, how many nodes."""
+        return (*self.domains, *self.inside)
 
 
 class Statistics(msgspec.Struct, frozen=True, gc=False):
@@ -95,7 +107,7 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
     """Parents first, then by name."""
     wishes: Wishes
     proven: bool
-    """Whether no placement does better on wishes 1 to 4; False says that the budget ended first."""
+    """Whether no placement does better by criteria 1 to 4; False if the budget ended before the proof."""
     statistics: Statistics = Statistics()
     rules: tuple[RuleReach, ...] = ()
     """By pod set in tree order, then in the order in which its pods list their rules."""

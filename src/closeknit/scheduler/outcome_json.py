@@ -158,9 +158,9 @@ def _wishes(wishes: Wishes, topology: Topology | None) -> Json:
             for level, distance in zip(levels, wishes.preferences, strict=False)
         ],
         "domains": [
-            {"level": level, "used": used} for level, used in zip(levels, wishes.domains[:-1], strict=False)
+            {"level": level, "used": used} for level, used in zip(levels, wishes.used[:-1], strict=False)
         ],
-        "nodes": wishes.domains[-1] if wishes.domains else 0,
+        "nodes": wishes.used[-1] if wishes.used else 0,
     }
 
 

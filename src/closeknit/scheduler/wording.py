@@ -331,11 +331,11 @@ def wishes(placed: Placed, topology: Topology | None) -> Iterator[str]:
     yield from map(_rule_reach, rule_reaches(placed))
     used = [
         f"{number} of {printable(level)}"
-        for level, number in zip(levels, placed.wishes.domains, strict=False)
+        for level, number in zip(levels, placed.wishes.used, strict=False)
         # Hosts are counted as nodes, in the last number.
         if level != HOSTNAME
     ]
-    nodes = counted(placed.wishes.domains[-1], "node") if placed.wishes.domains else "no nodes"
+    nodes = counted(placed.wishes.used[-1], "node") if placed.wishes.used else "no nodes"
     yield f"It uses {', '.join([*used, nodes])}."
     if placed.proven:
         yield "No placement does better on these points."

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.copying import replace
 from closeknit.hub.outcome import GroupReach, Placed
 from closeknit.hub.request import Group, Request
 from closeknit.hub.topology import DomainPath
@@ -28,7 +29,10 @@ def violations(cluster: Cluster, request: Request, placed: Placed) -> list[str]:
     spread = spread_of(placed)
     found.extend(broken(scene, spread))
     found.extend(_reported_groups(scene, spread, placed))
-    if placed.wishes != (true := wishes_of(scene, spread)):
+    true = wishes_of(scene, spread)
+    if placed.wishes.room is None:
+        true = replace(true, room=None)
+    if placed.wishes != true:
         found.append(f"the wishes are {true}, but {placed.wishes} are reported")
     if placed.rules != (kept := tuple(rule_reaches(scene, spread))):
         found.append(f"preferred rules are kept like {kept}, but {placed.rules} is reported")

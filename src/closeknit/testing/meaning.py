@@ -8,14 +8,18 @@ is no concern, agreement with the text is.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import Group, HostPort, Member, PodSet, Request
+from closeknit.hub.resources import Resources
 from closeknit.testing.drawings import free
 from closeknit.testing.neighbour_meaning import broken_neighbours, rules_broken
 from closeknit.testing.scene import Scene, Spread, accepts
+
+MOST_PODS = 1 << 24
+"""A node without a limit counts as one for so many pods."""
 
 
 def ports_held(cluster: Cluster, node: str) -> set[HostPort]:
@@ -123,7 +127,7 @@ def _broken_nodes(scene: Scene, spread: Spread) -> Iterator[str]:
 
 
 def wishes_of(scene: Scene, spread: Spread) -> Wishes:
-    """How a spread scores on wishes 1 to 4."""
+    """How a spread does by criteria 1 to 6."""
     root = scene.request.root
     left_out = sum(pods.open - new_pods(spread, pods) for pods in root.pod_sets())
     preferences = [0] * len(scene.labels)
@@ -133,7 +137,49 @@ def wishes_of(scene: Scene, spread: Spread) -> Wishes:
             preferences[level] += _distance(scene, nodes_of(member, spread), level)
     used = nodes_of(root, spread)
     domains = [len({scene.place(node, level) for node in used}) for level in range(len(scene.labels))]
-    return Wishes(left_out, tuple(preferences), (*domains, len(used)), rules_broken(scene, spread))
+    domains.append(len(used))
+    counted = scene.named + 1
+    return Wishes(
+        left_out,
+        tuple(preferences),
+        tuple(domains[:counted]),
+        rules_broken(scene, spread),
+        room(scene, used),
+        tuple(domains[counted:]),
+    )
+
+
+def room(scene: Scene, used: Collection[str]) -> int:
+    """For how many pods of the main shape the domains of the named level around some nodes have room."""
+    pods, left = main_pods(scene.request), free(scene.cluster)
+    around = {scene.named_place(name) for name in used}
+    if pods is None:
+        return 0
+    return sum(takes(scene, left, pods, name) for name in scene.nodes if scene.named_place(name) in around)
+
+
+def main_pods(request: Request) -> PodSet | None:
+    """A pod set of the shape that most pods have; of several such shapes, the first pod set by name."""
+    pods = Counter[object]()
+    for each in request.root.pod_sets():
+        pods[_shape(each)] += each.open
+    return min(request.root.pod_sets(), key=lambda each: (-pods[_shape(each)], each.name), default=None)
+
+
+def _shape(pods: PodSet) -> object:
+    return (pods.resources, pods.filter, pods.host_ports)
+
+
+def takes(scene: Scene, left: Mapping[str, Resources], pods: PodSet, name: str) -> int:
+    """How many pods of a set a node takes, given what is left; rules about other pods do not count."""
+    node, amounts = scene.nodes[name], left[name]
+    if not accepts(node, pods) or meet(pods.host_ports, ports_held(scene.cluster, name)):
+        return 0
+    most = [1 if pods.host_ports else MOST_PODS]
+    if "pods" in node.allocatable or node.no_pods:
+        most.append(amounts.get("pods", 0))
+    most += [amounts.get(each, 0) // units for each, units in pods.resources.items() if each != "pods"]
+    return max(min(most), 0)
 
 
 def _distance(scene: Scene, used: set[str], preferred: int) -> int:
@@ -146,5 +192,5 @@ def _distance(scene: Scene, used: set[str], preferred: int) -> int:
 
 
 def order(wishes: Wishes) -> tuple[int, ...]:
-    """A key by which wishes compare: less is better."""
+    """A key by which criteria 1 to 4 compare: less is better."""
     return (wishes.left_out, *wishes.preferences, wishes.rules, *wishes.domains)

@@ -18,7 +18,7 @@ from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.testing.claims import NOTHING, Claims
 from closeknit.testing.drawings import free
-from closeknit.testing.meaning import meet, order, ports_held, wishes_of
+from closeknit.testing.meaning import meet, order, ports_held, room, wishes_of
 from closeknit.testing.oracle_rules import Linear, Literal, NeighbourRules, PodCounts, add_claims
 from closeknit.testing.scene import Place, Scene, Spread, accepts
 
@@ -47,6 +47,15 @@ def better(cluster: Cluster, request: Request, wishes: Wishes, claims: Claims = 
     if order(improved) >= order(wishes):
         raise RuntimeError(f"The oracle contradicts itself: {improved} is not better than {wishes}.")
     return improved
+
+
+def tighter(cluster: Cluster, request: Request, wishes: Wishes) -> Wishes | None:
+    """The wishes of some placement equal by criteria 1 to 4 and better by criterion 5, or None if none is."""
+    scene = Scene.of(cluster, request)
+    model = _Model(scene, NOTHING)
+    model.demand_less_room(wishes)
+    found = model.solution()
+    return None if found is None else wishes_of(scene, found)
 
 
 def best(cluster: Cluster, request: Request) -> Wishes | None:
@@ -262,8 +271,22 @@ class _Model:
             self._model.add_exactly_one(choices)
         return bool(choices)
 
+    def demand_less_room(self, reached: Wishes) -> None:
+        """Ask for a placement that is no worse by criteria 1 to 4 and better by criterion 5."""
+        wishes, _ = self._wishes()
+        for wish, most in zip(wishes, order(reached), strict=True):
+            self._model.add(wish <= most)
+        root, scene = self._request.root, self._scene
+        assert reached.room is not None
+        if scene.named < len(scene.labels):
+            used = self._domains(root, scene.named)
+        else:
+            used = {(node,): uses for node, uses in self._uses[root.name].items()}
+        one = {scene.named_place(node): node for node in scene.nodes}
+        self._model.add(sum(room(scene, [one[place]]) * uses for place, uses in used.items()) < reached.room)
+
     def _wishes(self) -> tuple[list[Linear], list[int]]:
-        """Wishes 1 to 4 in the order of ``meaning.order``, each with a value it cannot go below.
+        """Criteria 1 to 4 in the order of ``meaning.order``, each with a value it cannot go below.
 
         The solver may count more than there is, never less, so that asking for
         less than some value finds a placement exactly where there is one.
@@ -284,11 +307,12 @@ class _Model:
         root = self._request.root
         running = {node for pods in pod_sets for node in pods.bound}
         must = bool(running) or self._needs_pod(root)
-        for level in range(len(self._scene.labels)):
+        for level in range(min(self._scene.named + 1, len(self._scene.labels))):
             wishes.append(sum(self._domains(root, level).values()))
             least.append(max(len({self._scene.place(node, level) for node in running}), int(must)))
-        wishes.append(sum(self._uses[root.name].values()))
-        least.append(max(len(running), int(must)))
+        if self._scene.named == len(self._scene.labels):
+            wishes.append(sum(self._uses[root.name].values()))
+            least.append(max(len(running), int(must)))
         return wishes, least
 
     def _needs_pod(self, member: Member) -> bool:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.nodes import CORDON, NAME_FIELD, Effect, Node, Term
-from closeknit.hub.request import PodSet, Request
+from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.topology import DomainPath, Topology
 
 Spread: TypeAlias = Mapping[str, Mapping[str, int]]
@@ -36,6 +36,21 @@ class Scene:
         nodes = {node.name: node for node in cluster.nodes}
         paths = {name: topology.path(node.labels) if topology else () for name, node in nodes.items()}
         return cls(cluster, request, topology.labels if topology else (), nodes, paths)
+
+    @property
+    def named(self) -> int:
+        """The level at which domains are scored; one more than the last level stands for nodes."""
+        groups = [member for member, _ in self.request.root.walk() if isinstance(member, Group)]
+        labels = {label for group in groups for label in (group.required, group.preferred)} - {None}
+        if labels:
+            return max(level for level, label in enumerate(self.labels) if label in labels)
+        levels = range(len(self.labels))
+        domains = [len({self.place(name, level) for name in self.nodes}) for level in levels]
+        return max((level for level in levels if domains[level] < len(self.nodes)), default=len(self.labels))
+
+    def named_place(self, node: str) -> Place:
+        """The domain of the named level that a node counts for."""
+        return self.place(node, self.named) if self.named < len(self.labels) else (node,)
 
     def domain(self, node: str, level: int) -> DomainPath | None:
         """The domain of a node at a level, or None where it is in none."""

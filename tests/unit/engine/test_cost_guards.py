@@ -295,8 +295,9 @@ def test_pods_of_two_shapes_are_placed_with_as_few_looks_on_a_large_cluster(
 ) -> None:
     here, there = small.placed(led("asked")), large.placed(led("asked"))
 
-    assert here.wishes.domains == there.wishes.domains == (1, 1, 1, 3, 3)
-    assert here.statistics.steps <= 8
+    assert here.wishes.domains == there.wishes.domains == (1, 1, 1)
+    # A few of them compare ways to use fewer of the 16 nodes of the tightest rack.
+    assert here.statistics.steps <= 12
     assert there.statistics.candidates <= here.statistics.candidates + 1
 
 
@@ -304,5 +305,5 @@ def test_a_search_over_pods_of_two_shapes_is_done_in_so_many_steps(small: Asked)
     placed = small.placed(hard_to_pack("asked"))
 
     assert placed.proven
-    assert placed.wishes.domains == (1, 1, 1, 10, 10)
+    assert placed.wishes.used == (1, 1, 1, 10, 10)
     assert placed.statistics.steps <= 1_200

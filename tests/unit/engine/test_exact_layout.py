@@ -45,7 +45,8 @@ def some_packing(rng: Random) -> tuple[list[Item], list[LayoutNode], list[list[i
             for item in items
         )
         paid = (paid_racks[rack], paid_racks[rack] and rng.random() < 0.5, paid_racks[rack])
-        nodes.append(LayoutNode(position, free, fits, (rack, position, rack), paid))
+        prices = (10**3 + rack, 1, 10**6)
+        nodes.append(LayoutNode(position, free, fits, (rack, position, rack), paid, prices))
     return items, nodes, demand
 
 
@@ -55,11 +56,11 @@ def cost_of(items: list[Item], nodes: list[LayoutNode], takes: tuple[tuple[int, 
     cost: int = sum(item.open - done for item, done in zip(items, placed, strict=True)) * LEFT_OUT
     for i, fee in enumerate(fees_of(items)):
         used = {
-            node.domains[i]: node.paid[i]
+            node.domains[i]: 0 if node.paid[i] else node.prices[i]
             for node, take in zip(nodes, takes, strict=True)
             if any(take[item] for item in fee.payers)
         }
-        cost += sum(not paid for paid in used.values()) * fee.weight
+        cost += sum(used.values())
     return cost
 
 

@@ -51,15 +51,23 @@ HOSTS_OF_19_10_AND_10 = parse("""
         x3: 10
 """)
 
-FOUR_SMALL_HOSTS_OR_A_LARGE_ONE = parse("""
+FOUR_SMALL_HOSTS_OR_A_LARGE_ONE = parse(
+    """
     a
-      x1: 1
-      x2: 1
-      x3: 1
-      x4: 1
+      h1
+        x1: 1
+      h2
+        x2: 1
+      h3
+        x3: 1
+      h4
+        x4: 1
     b
-      x5: 5
-""")
+      h5
+        x5: 5
+""",
+    levels=["rack", "host"],
+)
 
 ONE_HOST_FOR_LEADERS = parse("""
     r1
@@ -185,10 +193,18 @@ class Case:
         pytest.param(
             Case(
                 FOUR_SMALL_HOSTS_OR_A_LARGE_ONE,
-                request("train", pods("worker", 4), required="rack"),
+                request("train", pods("worker", 4), required="rack", preferred="host"),
                 {"worker": {"x5": 4}},
             ),
-            id="S6: one host of 5 is closer than four hosts of 1",
+            id="S6: one host of 5 is closer than four hosts of 1, for pods that prefer a host",
+        ),
+        pytest.param(
+            Case(
+                FOUR_SMALL_HOSTS_OR_A_LARGE_ONE,
+                request("train", pods("worker", 4), required="rack"),
+                {"worker": {"x1": 1, "x2": 1, "x3": 1, "x4": 1}},
+            ),
+            id="S6: for others the rack with four hosts of 1 is tighter, and the host of 5 stays whole",
         ),
         pytest.param(
             Case(

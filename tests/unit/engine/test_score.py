@@ -233,30 +233,45 @@ def test_a_domain_with_more_racks_is_not_struck_by_what_a_domain_with_fewer_woul
         """
         a
           r1
-            ax1: 1
-            ax2: 1
-            ax3: 1
-            ax4: 1
+            h1
+              ax1: 1
+            h2
+              ax2: 1
+            h3
+              ax3: 1
+            h4
+              ax4: 1
           r2
-            ax5: 1
-            ax6: 1
-            ax7: 1
-            ax8: 1
+            h5
+              ax5: 1
+            h6
+              ax6: 1
+            h7
+              ax7: 1
+            h8
+              ax8: 1
           r3
-            ay1: cpu=1
-            ay2: cpu=1
+            h9
+              ay1: cpu=1
+            h10
+              ay2: cpu=1
         b
           s1
-            b1: 2
+            h11
+              b1: 2
           s2
-            b2: 2
+            h12
+              b2: 2
           s3
-            b3: 2 cpu=2
+            h13
+              b3: 2 cpu=2
     """,
-        levels=["zone", "rack"],
+        levels=["zone", "rack", "host"],
     )
 
-    outcome = Engine(cluster).decide(request("w", pods("x", 6), pods("y", 2, gpus=0, cpu=1), required="zone"))
+    outcome = Engine(cluster).decide(
+        request("w", pods("x", 6), pods("y", 2, gpus=0, cpu=1), required="zone", preferred="host")
+    )
 
     assert isinstance(outcome, Placed)
     assert outcome.wishes.domains == (1, 3, 3)

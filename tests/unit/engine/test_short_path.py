@@ -38,7 +38,7 @@ def decided(asked: Request, budget: Budget = USUAL) -> Outcome | None:
     if only is None:
         return None
     (table,) = engine._tables(engine._requests.of(asked)).by_shape
-    outcome = short_path.decide(asked, only, table, budget=budget, touched=0)
+    outcome = short_path.decide(asked, only, table, table, budget=budget, touched=0)
     if outcome is not None:
         assert outcome == engine._search(asked, engine._cache.touched)
     return outcome
@@ -52,12 +52,33 @@ def decided(asked: Request, budget: Budget = USUAL) -> Outcome | None:
             ["x1"] * 3,
             id="the tightest node of the tightest rack",
         ),
-        pytest.param(request("w", pods("p", 5), required="rack"), ["x6"] * 5, id="the only rack with a node"),
+        pytest.param(
+            request("w", pods("p", 5), required="rack"),
+            ["x1"] * 4 + ["x2"],
+            id="the tightest rack, though another has a node for all pods",
+        ),
         pytest.param(
             request("w", pods("p", 3), required="block"), ["x6"] * 3, id="a node of the tightest block"
         ),
         pytest.param(request("w", pods("p", 3), preferred="rack"), ["x1"] * 3, id="the rack it prefers"),
-        pytest.param(request("w", pods("p", 9)), ["loose"] * 9, id="any node where no level is named"),
+        pytest.param(
+            request("w", pods("p", 9)),
+            ["x6"] * 6 + ["x7"] * 3,
+            id="the tightest rack where no level is named",
+        ),
+        pytest.param(
+            request("w", pods("p", 13)), ["loose"] * 13, id="a node outside the racks where no level is named"
+        ),
+        pytest.param(
+            request("w", pods("p", 12), preferred="rack"),
+            ["x6"] * 6 + ["x7"] * 6,
+            id="a whole rack, though a node outside the racks takes all pods",
+        ),
+        pytest.param(
+            request("w", pods("p", 3, gpus=3), required="block"),
+            ["x1", "x3", "x4"],
+            id="several racks of the tightest block",
+        ),
         pytest.param(
             request("w", pods("p", 2, gpus=5), required="rack"), ["x6", "x7"], id="a node each for large pods"
         ),
@@ -85,13 +106,10 @@ def test_more_pods_than_any_domain_takes_need_no_search() -> None:
     "asked",
     [
         pytest.param(
-            request("w", pods("p", 12), preferred="rack"),
-            id="pods to be divided, though a node outside the racks takes all of them",
+            request("w", pods("p", 13), preferred="rack"),
+            id="pods to be divided among racks, which they prefer",
         ),
-        pytest.param(request("w", pods("p", 7), required="rack"), id="pods to be divided among nodes"),
-        pytest.param(
-            request("w", pods("p", 3, gpus=3), required="block"), id="pods to be divided among racks"
-        ),
+        pytest.param(request("w", pods("p", 14)), id="the same where no level is named"),
         pytest.param(request("w", pods("p", 99)), id="more pods than the cluster takes"),
         pytest.param(request("w", pods("p", 4, minimum=2), required="rack"), id="pods above a minimum"),
         pytest.param(request("w", pods("p", 4, bound=["x1"]), required="rack"), id="pods that run already"),

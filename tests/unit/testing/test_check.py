@@ -42,7 +42,7 @@ GOOD = Placed(
         ),
         GroupReach("near", "root", "rack", None, "rack", (("b1", "r2"),), satisfied=True, pods=2),
     ),
-    Wishes(1, (0, 1), (1, 2, 2)),
+    Wishes(1, (0, 1), (1, 2), 0, 5, (2,)),
     proven=False,
 )
 
@@ -113,9 +113,14 @@ def test_a_good_placement_has_no_violations() -> None:
         pytest.param(listed(0, 1, 2), "pod set a gets 1 new pods, but a is not formed", id="half a gang"),
         pytest.param(listed(2, 3), "root root is not formed", id="a member that had to come"),
         pytest.param(
-            lambda placed: replace(placed, wishes=Wishes(0, (0, 1), (1, 2, 2))),
+            lambda placed: replace(placed, wishes=replace(placed.wishes, left_out=0)),
             "the wishes are Wishes(left_out=1,",
             id="wishes that are not the true ones",
+        ),
+        pytest.param(
+            lambda placed: replace(placed, wishes=replace(placed.wishes, room=4)),
+            "the wishes are Wishes(left_out=1,",
+            id="less room than the racks have",
         ),
         pytest.param(
             lambda placed: replace(placed, groups=placed.groups[:2]),
@@ -148,7 +153,7 @@ def test_a_group_without_pods_reached_nothing_and_is_satisfied() -> None:
             GroupReach("root", None, None, None, None, (), satisfied=True),
             GroupReach("g", "root", None, "rack", None, (), satisfied=True),
         ),
-        Wishes(3, (0, 0), (0, 0, 0)),
+        Wishes(3, (0, 0), (0, 0), 0, 0, (0,)),
         proven=True,
     )
 

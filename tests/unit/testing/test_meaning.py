@@ -46,65 +46,77 @@ def asked(preferred: str | None) -> Request:
     ("preferred", "spread", "wishes"),
     [
         pytest.param(
-            "rack", {"x1": 2, "x2": 2}, Wishes(0, (0, 0, 0), (1, 1, 1, 2)), id="the preferred level is shared"
+            "rack",
+            {"x1": 2, "x2": 2},
+            Wishes(0, (0, 0, 0), (1, 1, 1), 0, 8, (2,)),
+            id="the preferred level is shared",
         ),
         pytest.param(
             "block",
             {"x1": 4},
-            Wishes(0, (0, 0, 0), (1, 1, 1, 1)),
+            Wishes(0, (0, 0, 0), (1, 1), 0, 12, (1, 1)),
             id="sharing a finer level shares the preferred",
         ),
         pytest.param(
-            "rack", {"x1": 2, "x3": 2}, Wishes(0, (0, 0, 1), (1, 1, 2, 2)), id="one level coarser costs one"
+            "rack",
+            {"x1": 2, "x3": 2},
+            Wishes(0, (0, 0, 1), (1, 1, 2), 0, 12, (2,)),
+            id="one level coarser costs one",
         ),
         pytest.param(
             "rack",
             {"x1": 2, "x4": 1},
-            Wishes(1, (0, 0, 2), (1, 2, 2, 2)),
+            Wishes(1, (0, 0, 2), (1, 2, 2), 0, 12, (2,)),
             id="racks of one name are two racks",
         ),
         pytest.param(
             "block",
             {"x1": 1, "x4": 1},
-            Wishes(2, (0, 1, 0), (1, 2, 2, 2)),
+            Wishes(2, (0, 1, 0), (1, 2), 0, 16, (2, 2)),
             id="counted from the preferred level",
         ),
         pytest.param(
             "rack",
             {"x1": 1, "x3": 1, "x7": 1},
-            Wishes(1, (0, 0, 6), (2, 2, 3, 3)),
+            Wishes(1, (0, 0, 6), (2, 2, 3), 0, 16, (3,)),
             id="where nothing is shared, all levels and the number of domains of the preferred one",
         ),
         pytest.param(
             "zone",
             {"x1": 1, "x7": 1},
-            Wishes(2, (3, 0, 0), (2, 2, 2, 2)),
+            Wishes(2, (3, 0, 0), (2,), 0, 28, (2, 2, 2)),
             id="two zones where one is preferred",
         ),
         pytest.param(
             "block",
             {"x5": 1, "x6": 1},
-            Wishes(2, (0, 1, 0), (1, 2, 2, 2)),
+            Wishes(2, (0, 1, 0), (1, 2), 0, 8, (2, 2)),
             id="nodes without a label count as a domain each, and share what they have labels for",
         ),
         pytest.param(
             "rack",
             {"x5": 4},
-            Wishes(0, (0, 0, 2), (1, 1, 1, 1)),
+            Wishes(0, (0, 0, 2), (1, 1, 1), 0, 4, (1,)),
             id="one node without a label shares no rack",
         ),
         pytest.param(
             "rack",
             {"x8": 2, "x9": 2},
-            Wishes(0, (0, 0, 5), (2, 2, 2, 2)),
+            Wishes(0, (0, 0, 5), (2, 2, 2), 0, 8, (2,)),
             id="nodes outside the tree are domains by themselves at every level",
         ),
         pytest.param(
-            "zone", {"x8": 4}, Wishes(0, (2, 0, 0), (1, 1, 1, 1)), id="one node outside the tree shares none"
+            "zone",
+            {"x8": 4},
+            Wishes(0, (2, 0, 0), (1,), 0, 4, (1, 1, 1)),
+            id="one node outside the tree shares none",
         ),
-        pytest.param("rack", {}, Wishes(4, (0, 0, 0), (0, 0, 0, 0)), id="no pod has no distance"),
+        pytest.param("rack", {}, Wishes(4, (0, 0, 0), (0, 0, 0), 0, 0, (0,)), id="no pod has no distance"),
         pytest.param(
-            None, {"x1": 1, "x7": 1}, Wishes(2, (0, 0, 0), (2, 2, 2, 2)), id="no preference, no distance"
+            None,
+            {"x1": 1, "x7": 1},
+            Wishes(2, (0, 0, 0), (2, 2, 2), 0, 12, (2,)),
+            id="no preference, no distance",
         ),
     ],
 )
@@ -121,7 +133,7 @@ def test_distances_of_groups_that_prefer_one_level_add_up_and_running_pods_count
     )
 
     assert wishes_of(Scene.of(CLUSTER, tree), {"a": {"x3": 1}, "b": {"x3": 1, "x4": 1}}) == Wishes(
-        0, (0, 1, 3), (1, 2, 3, 3)
+        0, (0, 1, 3), (1, 2, 3), 0, 16, (3,)
     )
 
 
@@ -147,7 +159,7 @@ def test_where_no_layout_covers_all_only_nodes_are_counted(topologies: tuple[Top
     plain = request("train", pods("a", 2), topology=None)
     scene = Scene.of(replace(CLUSTER, topologies=topologies), plain)
 
-    assert wishes_of(scene, {"a": {"x1": 1, "x8": 1}}) == Wishes(0, (), (2,))
+    assert wishes_of(scene, {"a": {"x1": 1, "x8": 1}}) == Wishes(0, (), (2,), 0, 8)
 
 
 def test_wishes_compare_from_the_top() -> None:

@@ -124,12 +124,22 @@ def test_an_unconstrained_launcher_leaves_the_only_gpu_node_to_the_worker() -> N
     assert where(decided(*texts, job_set(*jobs))) == {"launcher": {"cpu"}, "worker": {"gpu"}}
 
 
-def test_one_host_that_takes_all_pods_is_better_than_four() -> None:
+@pytest.mark.parametrize(
+    ("asked", "hosts"),
+    [
+        pytest.param(
+            job(4, podset_required_topology=RACK), {"a0", "a1", "a2", "a3"}, id="a rack: the tightest one"
+        ),
+        pytest.param(job(4, podset_preferred_topology=HOST), {"b"}, id="a host, preferred"),
+    ],
+)
+def test_one_host_that_takes_all_pods_is_better_than_four_if_the_job_names_hosts(
+    asked: str, hosts: set[str]
+) -> None:
     """Kueue takes the rack with the least room, and four hosts of it."""
-    hosts = [node(f"a{i}", "b", "ra", 1) for i in range(4)]
-    placed = where(decided(*QUEUES, *hosts, node("b", "b", "rb", 5), job(4, podset_required_topology=RACK)))
+    nodes = [node(f"a{i}", "b", "ra", 1) for i in range(4)]
 
-    assert placed == {"main": {"b"}}
+    assert where(decided(*QUEUES, *nodes, node("b", "b", "rb", 5), asked)) == {"main": hosts}
 
 
 def test_pods_of_two_sets_share_a_block_where_one_has_room_for_both() -> None:

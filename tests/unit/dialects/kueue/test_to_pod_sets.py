@@ -90,7 +90,9 @@ def test_a_request_that_is_said_again_fits_where_it_did_before_and_nowhere_else(
         if isinstance(before, Placed) and isinstance(after, Placed):
             assert len(before.assignments) == len(after.assignments), f"seed {seed}"
             if not lacks_wishes and before.proven and after.proven:
-                assert before.wishes.domains == after.wishes.domains, f"seed {seed}"
+                # What is expressed again may name fewer levels; both are best down to the coarser named one.
+                both = zip(before.wishes.domains, after.wishes.domains, strict=False)
+                assert all(number == again for number, again in both), f"seed {seed}"
         compared += 1
 
     assert compared > REQUESTS // 3
