@@ -117,6 +117,8 @@ class ClusterState:
         """Pods of other schedulers that hold something of a node."""
         self._leaving: dict[Key, None] = {}
         """Pods that are being deleted and still hold something of a node."""
+        self._bound_pods: dict[Key, tuple[Stored[core_v1.Pod], Holding, BoundPod]] = {}
+        """What preemption asked about pods, as long as they do not change."""
         self._running_alone: dict[Key, None] = {}
         """Pods of ours that hold something of a node and belong to no group."""
         self._alone: dict[Key, int] = {}
@@ -229,9 +231,16 @@ class ClusterState:
                 yield self._bound_pod(pod, holding, "", now)
 
     def _bound_pod(self, pod: Stored[core_v1.Pod], holding: Holding, group: str, now: float) -> BoundPod:
+        started = self.started(pod.key, now)
+        if (known := self._bound_pods.get(pod.key)) is not None:
+            before, before_holding, made = known
+            if before is pod and before_holding is holding and (made.started, made.group) == (started, group):
+                return made
         metadata = pod.content.metadata
         labels = tuple(sorted(metadata.labels.items()))
-        return BoundPod(pod.key, metadata.uid, holding, self.started(pod.key, now), group, labels)
+        made = BoundPod(pod.key, metadata.uid, holding, started, group, labels)
+        self._bound_pods[pod.key] = pod, holding, made
+        return made
 
     def started(self, key: Key, now: float) -> float:
         """When a pod started, on the scheduler's clock: as its kubelet wrote it, else when it was bound."""
@@ -427,6 +436,7 @@ class ClusterState:
         """Note since when a pod holds something of a node."""
         if holding is None or pod is None:
             if self._bound_at.pop(key, None) is not None:
+                self._bound_pods.pop(key, None)
                 self._running_alone.pop(key, None)
                 self._foreign.pop(key, None)
                 self._leaving.pop(key, None)

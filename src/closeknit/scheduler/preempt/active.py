@@ -320,6 +320,7 @@ class Preemptions:
             in_flight=self._in_flight(),
             **choosing(workload),
         )
+        self.candidates.spent(chosen.trials)
         if isinstance(chosen, NoVictims):
             self.candidates.rest(verdict, chosen.retry_at, now)
             return None

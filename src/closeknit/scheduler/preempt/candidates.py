@@ -8,7 +8,8 @@
 | again, after a plan was given up | its backoff has passed |
 
 One unit at a time, in queue order: before units behind it are tried, so that these do not take what it needs.
-A search looks at everything that runs, so only ``BURST`` of them are made at once, and then one in ``PAUSE``.
+A search looks at everything that runs, so a few may be made at once, and later ones with pauses: each costs
+an estimate of its time, and as much time passes for free.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ from closeknit.scheduler.deciding import Verdict
 from closeknit.scheduler.preempt.preemptions import Limits
 
 PAUSE = 0.25
-"""Seconds between two searches in the long run."""
-BURST = 8
-"""So many searches may be made without a pause."""
+"""Seconds that a search costs at least."""
 PAUSE_FOR_A_POD = 2e-5
 """Seconds more for each pod that runs."""
+PAUSE_FOR_A_TRIAL = 0.02
+"""Seconds more for each set of victims that is tried on the engine."""
+CREDIT = 2.0
+"""Seconds that may be spent in advance."""
 _FIRST_REST, _LONGEST_REST = 1.0, 60.0
 """Seconds until a unit that no set of victims helped is considered again; doubled each time."""
 
@@ -73,9 +76,8 @@ class Candidates:
         self._version = 0
         self._seen_version = 0
         """At which those that rest were last compared."""
-        self._full_at = -inf
-        """When ``BURST`` searches may be made at once again."""
-        self._pause = PAUSE
+        self._paid_at = -inf
+        """When all searches that were made are paid for."""
 
     def something_changed(self) -> None:
         """Another set of victims may help than before."""
@@ -147,8 +149,12 @@ class Candidates:
             heappop(self._times)
         may_search = self._full_at - (BURST - 1) * self._pause
         if self._ready or self._may_wake:
-            return may_search
-        return max(self._times[0][0], may_search) if self._times else inf
+            return self._paid_at - CREDIT
+        return max(self._times[0][0], self._paid_at - CREDIT) if self._times else inf
+
+    def spent(self, trials: int) -> None:
+        """The last search tried so many sets."""
+        self._paid_at += PAUSE_FOR_A_TRIAL * trials
 
     def take(
         self, place: Callable[[PlaceableWorkload], Any], running_pods: int, now: float
@@ -159,7 +165,7 @@ class Candidates:
             due, number, key = heappop(self._times)
             if not self._is_past(due, number, key):
                 self._wake(key, now)
-        if now < self._full_at - (BURST - 1) * self._pause:
+        if now < self._paid_at - CREDIT:
             return None
         if self._may_wake:
             self._ready.update(self._dormant)
@@ -169,7 +175,7 @@ class Candidates:
             return None
         key = min(self._ready, key=lambda each: place(self._candidates[each].verdict.workload))
         del self._ready[key]
-        self._full_at = max(self._full_at, now) + self._pause
+        self._paid_at = max(self._paid_at, now) + PAUSE + PAUSE_FOR_A_POD * running_pods
         return self._candidates[key].verdict
 
     def describe(self, now: float) -> tuple[object, ...]:
@@ -184,7 +190,7 @@ class Candidates:
             *backoffs,
             tuple(self._ready),
             tuple(self._dormant),
-            max(self._full_at - now, 0.0),
+            max(self._paid_at - now, 0.0),
         )
 
     @property

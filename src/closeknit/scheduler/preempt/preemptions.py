@@ -65,7 +65,7 @@ class Limits:
     """Until the next plan for a unit of which one was given up; doubled with each further failure."""
     longest_backoff: float = 600.0
     quiet: float = 0.5
-    """Nothing is evicted for a unit before it was unchanged for so long, so that a plan covers all its pods."""
+    """A plan is reported once its unit was unchanged for so long, so that it covers all pods."""
     longest_unrest: float = 5.0
     """A unit that keeps changing is helped after so long all the same."""
 

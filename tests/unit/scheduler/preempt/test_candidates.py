@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from math import inf
 
-import pytest
-
 from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Unplaceable
 from closeknit.hub.workload import ObjectName, PlaceableWorkload
 from closeknit.scheduler.deciding import Verdict
-from closeknit.scheduler.preempt.candidates import BURST, PAUSE, Candidates
+from closeknit.scheduler.preempt.candidates import CREDIT, PAUSE, Candidates
 from closeknit.scheduler.preempt.preemptions import Limits
 from closeknit.testing.builders import pods, request
 
@@ -54,7 +52,8 @@ def test_a_unit_that_never_rests_counts_as_complete_all_the_same() -> None:
 
 def test_units_are_considered_in_queue_order_a_few_at_once_and_then_with_pauses() -> None:
     candidates = Candidates(LIMITS)
-    verdicts = [verdict(f"u{number}", priority=number) for number in range(BURST + 2)]
+    at_once = round(CREDIT / PAUSE) + 1
+    verdicts = [verdict(f"u{number}", priority=number) for number in range(at_once + 2)]
     for each in verdicts:
         candidates.failed(each, 0.0, 0.0)
 
@@ -65,6 +64,17 @@ def test_units_are_considered_in_queue_order_a_few_at_once_and_then_with_pauses(
     assert taken(candidates, PAUSE) is verdicts[1]
     assert taken(candidates, PAUSE) is None
     assert taken(candidates, 2 * PAUSE) is verdicts[0]
+
+
+def test_a_search_with_many_trials_is_followed_by_a_longer_pause() -> None:
+    candidates = Candidates(LIMITS)
+    candidates.failed(A, 0.0, 0.0)
+    candidates.failed(B, 0.0, 0.0)
+    taken(candidates, 0.0)
+    candidates.spent(400)
+
+    assert taken(candidates, 5.0) is None
+    assert taken(candidates, 8.0) is A
 
 
 def test_a_unit_is_not_considered_before_its_delay_has_passed() -> None:
