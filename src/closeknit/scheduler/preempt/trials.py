@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from closeknit.hub.accounts import Accounts
+from closeknit.hub.accounts import Accounts, Booking
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.copying import replace
 from closeknit.hub.outcome import Placed
@@ -16,7 +16,7 @@ from closeknit.hub.resources import Resources
 from closeknit.hub.workload import PlaceableWorkload
 from closeknit.scheduler.deciding import Verdict, decide
 from closeknit.scheduler.portions import part_of, step
-from closeknit.scheduler.preempt.running import Victim
+from closeknit.scheduler.preempt.running import BoundPod, Victim
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
@@ -64,9 +64,9 @@ class Trials:
                     if pod.holding.pods:
                         self.engine.release_pods(pod.holding)
             verdict = decide(self.engine, self.cluster, self.workload, self.accounts, explained=False)
-            return self._part(verdict, goal)
+            return self.part(verdict, goal)
 
-    def _part(self, verdict: Verdict, goal: Goal) -> Verdict | None:
+    def part(self, verdict: Verdict, goal: Goal) -> Verdict | None:
         """The verdict with exactly the pods that the goal asks for; None if they are not placed."""
         placed = verdict.outcome
         if not isinstance(placed, Placed) or not placed.assignments:
@@ -81,24 +81,78 @@ class Trials:
         return replace(verdict, outcome=least) if least.assignments else None
 
     @contextmanager
-    def _usage_released(self, victims: Sequence[Victim]) -> Iterator[None]:
-        before = [
-            (
-                victim.holder,
-                self.accounts.release(
-                    victim.holder,
-                    None if victim.is_broken else _resources(victim),
-                    len(victim.pods),
-                ),
+    def without(self, victims: Sequence[Victim]) -> Iterator[KeptPods]:
+        """Trials around one large set of victims, of which some are kept: each costs as much as is kept."""
+        with self.engine.fork(), self._usage_released(victims) as before:
+            for victim in victims:
+                for pod in victim.pods:
+                    if pod.holding.pods:
+                        self.engine.release_pods(pod.holding)
+            yield KeptPods(self, {victim.holder: victim for victim in victims}, before)
+
+    @contextmanager
+    def _usage_released(self, victims: Sequence[Victim]) -> Iterator[dict[str, Booking]]:
+        """Yields what each of them was charged before; there is one victim for each holder."""
+        before = {
+            victim.holder: self.accounts.release(
+                victim.holder, None if victim.is_broken else _resources(victim.pods), len(victim.pods)
             )
             for victim in victims
-        ]
+        }
         try:
-            yield
+            yield before
         finally:
-            for holder, booking in reversed(before):
+            for holder, booking in before.items():
                 self.accounts.restore(holder, booking)
 
 
-def _resources(victim: Victim) -> Resources:
-    return sum((pod.holding.resources for pod in victim.pods), Resources())
+@dataclass
+class KeptPods:
+    """The cluster without a set of victims, of which some are kept for a trial or for good."""
+
+    trials: Trials
+    gone: dict[str, Victim]
+    """By holder, the pods that are gone."""
+    before: dict[str, Booking]
+
+    def verdict(self, kept: Sequence[Victim], goal: Goal) -> Verdict | None:
+        """Where the unit is placed if these pods stay after all; None if it does not fit then."""
+        trials = self.trials
+        trials.count += 1
+        gone = dict(self.gone)
+        with trials.engine.fork():
+            self._keep(kept)
+            try:
+                verdict = decide(
+                    trials.engine, trials.cluster, trials.workload, trials.accounts, explained=False
+                )
+                return trials.part(verdict, goal)
+            finally:
+                self.gone = gone
+                for victim in kept:
+                    self._charge(victim.holder)
+
+    def keep(self, kept: Sequence[Victim]) -> None:
+        """Let these pods stay in all further trials."""
+        self._keep(kept)
+
+    def _keep(self, kept: Sequence[Victim]) -> None:
+        for victim in kept:
+            for pod in victim.pods:
+                if pod.holding.pods:
+                    self.trials.engine.hold(pod.holding)
+            stays = {pod.key for pod in victim.pods}
+            left = self.gone[victim.holder]
+            pods = tuple(pod for pod in left.pods if pod.key not in stays)
+            self.gone[victim.holder] = Victim(left.unit, pods, left.is_broken and bool(pods))
+            self._charge(victim.holder)
+
+    def _charge(self, holder: str) -> None:
+        """Charge a unit for what is not gone of it."""
+        accounts, gone = self.trials.accounts, self.gone[holder]
+        accounts.restore(holder, self.before[holder])
+        accounts.release(holder, None if gone.is_broken else _resources(gone.pods), len(gone.pods))
+
+
+def _resources(pods: Sequence[BoundPod]) -> Resources:
+    return sum((pod.holding.resources for pod in pods), Resources())

@@ -563,22 +563,31 @@ class _Search:
         # Surplus is only needed for units that cannot be broken.
         broken = {eviction.unit.holder for eviction in whole}
         everything = [*whole, *(eviction for eviction in surplus if eviction.unit.holder not in broken)]
-        domains = {domain for eviction in everything for domain in eviction.domains or ()}
-        emptied = [
-            [eviction for eviction in everything if eviction.domains is None or domain in eviction.domains]
-            for domain in sorted(domains, key=str)
-        ]
+        anywhere = [eviction for eviction in everything if eviction.domains is None]
+        domains: dict[DomainPath | str, list[_Eviction]] = {}
+        for eviction in everything:
+            for domain in eviction.domains or ():
+                domains.setdefault(domain, []).append(eviction)
+        if len(domains) <= 1:
+            return [everything]
+        emptied = [[*anywhere, *domains[domain]] for domain in sorted(domains, key=str)]
         emptied.sort(key=lambda evictions: cost_of(self.rules.costs(_victims(evictions)), self.rules.order))
-        return [*emptied, everything] if len(emptied) != 1 else [everything]
+        return [*emptied, everything]
 
     def _allowed(self, evictions: Sequence[_Eviction], *, respecting: bool) -> list[_Eviction]:
-        """As many of these as surplus, budgets and shares allow together, the best first."""
+        """As many of these as surplus, budgets and shares allow together, the best first.
+
+        Added in halves: what is not allowed together is not allowed with more, so this is as one by one.
+        """
         going: list[_Eviction] = []
-        for eviction in sorted(evictions, key=lambda one: (one.unit.workload.priority, one.cost)):
-            more = (*going, eviction)
-            if not self._is_valid(more, respecting=respecting):
-                continue
-            going.append(eviction)
+        pending = [sorted(evictions, key=_place)]
+        while pending:
+            some = pending.pop()
+            if self._is_valid((*going, *some), respecting=respecting):
+                going += some
+            elif len(some) > 1:
+                half = len(some) // 2
+                pending += [some[half:], some[:half]]
         return going
 
     def _is_valid(self, evictions: Sequence[_Eviction], *, respecting: bool) -> bool:
@@ -602,32 +611,77 @@ class _Search:
         A unit that must give up something, and is broken, is shrunk instead if that will do. None if that
         took more trials than are left.
         """
-        worst_first = sorted(going, key=lambda one: (one.unit.workload.priority, one.cost), reverse=True)
-        left = self._taken_back(going, worst_first, limited=limited)
-        for eviction in worst_first if left is not None else ():
+        best_first = sorted(going, key=_place)
+        left = self._taken_back(best_first, best_first, limited=limited)
+        for eviction in best_first[::-1] if left is not None else ():
             if left is None or not eviction.breaks or eviction not in left:
                 continue
             shrinking = self._allowed([one for one in surplus if one.unit is eviction.unit], respecting=False)
             instead = [*(one for one in left if one is not eviction), *shrinking]
             if shrinking and self._is_enough(instead):
-                left = self._taken_back(instead, shrinking[::-1], limited=limited)
+                left = self._taken_back(instead, shrinking, limited=limited)
         return left
 
     def _taken_back(
-        self, going: list[_Eviction], candidates: Sequence[_Eviction], *, limited: bool
+        self, going: Sequence[_Eviction], candidates: Sequence[_Eviction], *, limited: bool
     ) -> list[_Eviction] | None:
-        """Without the candidates that need not go, tried in halves: as one by one, in fewer trials."""
-        pending = [list(candidates)]
+        """Without the candidates that need not go, the worst first; ``candidates`` are listed best first.
+
+        As one by one, in fewer trials: first the longest run of the worst that is not needed, by bisection,
+        then the others in halves.
+        """
+        going, candidates = list(going), list(candidates)
+        if self.monotone and self.reclaim is None:
+            fixed = {eviction.number for eviction in going} - {one.number for one in candidates}
+
+            def suffices(count: int) -> bool:
+                some = fixed | {one.number for one in candidates[:count]}
+                rest = [eviction for eviction in going if eviction.number in some]
+                return bool(rest) and self._try(rest) is not None
+
+            needed = bisect_left(range(len(candidates)), x=True, key=suffices)
+            dropped = {one.number for one in candidates[needed:]}
+            going = [eviction for eviction in going if eviction.number not in dropped]
+            return self._kept_in_halves(going, candidates[:needed], limited=limited)
+        pending = [candidates[::-1]]
         while pending:
             if limited and self.trials.count >= self.limit:
                 return None
             some = pending.pop()
-            rest = [eviction for eviction in going if eviction not in some]
+            numbers = {eviction.number for eviction in some}
+            rest = [eviction for eviction in going if eviction.number not in numbers]
             if rest and self._is_enough(rest):
                 going = rest
             elif len(some) > 1:
                 half = len(some) // 2
                 pending += [some[half:], some[:half]]
+        return going
+
+    def _kept_in_halves(
+        self, going: list[_Eviction], candidates: Sequence[_Eviction], *, limited: bool
+    ) -> list[_Eviction] | None:
+        """Without the candidates that need not go, the worst first, where only what fits decides.
+
+        A trial costs as much as it keeps, so that one of few pods costs little however many are evicted.
+        """
+        pending = [list(candidates[::-1])]
+        with self.trials.without(_victims(going)) as kept:
+            while pending:
+                if limited and self.trials.count >= self.limit:
+                    return None
+                some = pending.pop()
+                if len(some) == len(going):
+                    # To evict none is another question, which was asked before.
+                    enough = False
+                else:
+                    enough = kept.verdict(_victims(some), self.goal) is not None
+                if enough:
+                    kept.keep(_victims(some))
+                    numbers = {eviction.number for eviction in some}
+                    going = [eviction for eviction in going if eviction.number not in numbers]
+                elif len(some) > 1:
+                    half = len(some) // 2
+                    pending += [some[half:], some[:half]]
         return going
 
     def _is_enough(self, evictions: Sequence[_Eviction]) -> bool:
@@ -644,6 +698,11 @@ class _Search:
 def _queues(workload: Workload) -> set[tuple[str, ...]]:
     """The accounts that a unit is charged to, and those around them; the outermost counts everything."""
     return {queue.name for account in workload.accounts for queue in account.around[:-1]}
+
+
+def _place(eviction: _Eviction) -> tuple[int, tuple[object, ...]]:
+    """A key that sorts evictions, those that the victim order prefers first."""
+    return eviction.unit.workload.priority, eviction.cost
 
 
 def _up_to(evictions: Sequence[_Eviction], priority: int) -> list[_Eviction]:
