@@ -129,7 +129,7 @@ def choose_victims(
         searches: list[_Search] = []
         for goal in _goals(workload):
             if (verdict := attempt.verdict((), goal)) is not None:
-                return VictimSet(Kind.FREED, goal, verdict, (), (), exact=True, trials=attempt.count)
+                return VictimSet(Kind.FREED, goal, verdict, (), (), exact=exact, trials=attempt.count)
             for kind in (Kind.RECLAIM, Kind.PREEMPT):
                 units = [(unit, since.whole_from <= now) for unit, since in eligible if since.kind is kind]
                 reclaim = None
