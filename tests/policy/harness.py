@@ -94,7 +94,7 @@ class Foreseen:
     """The model's side of a sequence."""
 
     def __init__(self, sequence: Sequence) -> None:
-        self.world = model.World()
+        self.world = model.World(prompt=sequence.prompt)
         self.outside = Outside()
         for each in sequence.nodes:
             self.world.nodes[each.name] = model.Machine(each.name, each.gpus, each.rack)
@@ -106,6 +106,7 @@ class Foreseen:
         world = self.world
         world.now = world.stamp = at
         _apply(world, self.outside, event)
+        world.version += 1
         for unit in list(world.units.values()):
             model.look_at_minimum(world, unit)
         model.settle_until(world, at + HORIZON)
@@ -150,6 +151,7 @@ def _arrive(world: model.World, outside: Outside, spec: UnitSpec) -> None:
         spec.app,
         {name: model.Pod(name) for name in pod_names(spec, 0, count)},
         remade=spec.remade,
+        changed=world.now,
     )
     world.units[spec.name] = unit
     outside.units[spec.name], outside.pods[spec.name] = spec, count
@@ -165,19 +167,21 @@ def _apply(world: model.World, outside: Outside, event: Event) -> None:
             outside.pods[name] += 1
             (pod_name,) = pod_names(spec, number, number + 1)
             world.units[name].pods[pod_name] = model.Pod(pod_name)
+            model.changed(world, world.units[name])
         case End(name) if name in world.units and world.units[name].running:
-            del world.units[name], outside.units[name]
+            world.units.pop(name).over = True
+            del outside.units[name]
         case DeleteUnit(name) if name in world.units:
-            del world.units[name], outside.units[name]
+            world.units.pop(name).over = True
+            del outside.units[name]
         case EndPod(name) if (unit := _unit_with(world, name)) and unit.pods[name].node:
             model.remove(world, unit, name)
             unit.succeeded += 1
         case DeletePod(name) if unit := _unit_with(world, name):
-            model.remove(world, unit, name)
-            if unit.remade:
-                model.make_again(world, unit, name)
+            model.lose(world, unit, name)
         case ChangePriority(name, priority) if name in world.units and not world.units[name].alone:
             world.units[name].priority = PRIORITIES[priority]
+            model.changed(world, world.units[name])
         case SetBudget(name, app, keep):
             world.budgets.pop(name, None)
             if keep >= 0:
@@ -187,9 +191,7 @@ def _apply(world: model.World, outside: Outside, event: Event) -> None:
         case LoseNode(name) if name in world.nodes:
             for unit in list(world.units.values()):
                 for lost in [each.name for each in unit.running if each.node == name]:
-                    model.remove(world, unit, lost)
-                    if unit.remade:
-                        model.make_again(world, unit, lost)
+                    model.lose(world, unit, lost)
             del world.nodes[name]
         case Cordon(name, cordoned) if name in world.nodes:
             world.nodes[name].cordoned = cordoned
@@ -326,11 +328,15 @@ class Live:
         )
         self.swept = -1
         self.work: list[asyncio.Task[None]] = []
+        self.later: list[asyncio.Task[None]] = []
+        """Controllers that make pods again."""
+        self.prompt = False
         self.log: list[str] = []
 
     async def start(self, sequence: Sequence) -> None:
         """Create nodes and queues, and start the scheduler."""
         await self.bed.prepare()
+        self.prompt = sequence.prompt
         # Times are whole seconds, as the API shows them.
         self.clock.move(float(int(self.clock.monotonic()) + 10))
         self.began = self.clock.monotonic()
@@ -344,9 +350,9 @@ class Live:
 
     async def stop(self) -> None:
         """End the scheduler."""
-        for task in self.work:
+        for task in (*self.work, *self.later):
             task.cancel()
-        await asyncio.gather(*self.work, return_exceptions=True)
+        await asyncio.gather(*self.work, *self.later, return_exceptions=True)
         await self.bed.clean()
 
     # ---- time ----
@@ -357,7 +363,7 @@ class Live:
         self.bed.frozen.shown = self.clock.now()
         await self._apply(event)
         await self.run_until(at + HORIZON)
-        for task in self.work:
+        for task in (*self.work, *self.later):
             if task.done():
                 task.result()
 
@@ -438,10 +444,17 @@ class Live:
         unit = self.outside.owner(name)
         if unit is None:
             return
-        if unit.remade:
+        if unit.remade and self.prompt:
             await self._create_pod(unit, name)
+        elif unit.remade:
+            self.later.append(asyncio.create_task(self._make_later(unit, name)))
         elif unit.alone:
             del self.outside.units[unit.name]
+
+    async def _make_later(self, unit: UnitSpec, name: str) -> None:
+        await self.clock.sleep(model.MADE_AGAIN_AFTER)
+        if self.outside.units.get(unit.name) is unit:
+            await self._create_pod(unit, name)
 
     def pods(self) -> Iterator[tuple[str, str, bool]]:
         """Every pod that is neither terminal nor being deleted, its node, and whether it runs."""

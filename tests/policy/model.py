@@ -32,6 +32,14 @@ QUEUE_PRIORITY = 100
 MOST_STEPS = 200
 """More decisions at one moment than any small instance needs: beyond it the policy goes round in circles."""
 MOST_SETS = 1 << 14
+CONSIDERED_AFTER = 0.5
+"""Seconds for which a unit must not have changed before others are evicted for it."""
+FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
+"""Seconds until a unit for which no victim set helped is considered again, at first and at most."""
+BACKOFF = 10.0
+"""Seconds until a unit of which a plan was given up makes the next one."""
+MADE_AGAIN_AFTER = 2.0
+"""Seconds until a controller makes a pod again, unless it is prompt."""
 CLOSE = 90.0
 """Seconds by which lost work of two sets must differ, as a live scheduler decides some seconds later."""
 
@@ -93,11 +101,19 @@ class Unit:
     succeeded: int = 0
     remade: bool = True
     """Whether its controller makes a pod again that was evicted."""
+    over: bool = False
+    """Whether it ended or was deleted."""
     ran: bool = False
     """Whether its minimum ran since it last had no running pod."""
     stale_since: float | None = None
     evicted: float | None = None
     """When it was evicted whole, if ever."""
+    changed: float = -inf
+    """When its pods or its object changed last."""
+    consider_after: float = -inf
+    wait: float = FIRST_WAIT
+    considered: int = -1
+    """The change of the world after which it was considered last."""
 
     @property
     def may_be_evicted(self) -> bool:
@@ -167,6 +183,12 @@ class World:
     units: dict[str, Unit] = field(default_factory=dict)
     queues: dict[str, Queue] = field(default_factory=dict)
     budgets: dict[str, Budget] = field(default_factory=dict)
+    version: int = 0
+    """Number of changes so far."""
+    prompt: bool = False
+    """Whether controllers make pods again at once."""
+    to_make: list[tuple[float, Unit, str]] = field(default_factory=list)
+    """Pods that controllers make again, with the time."""
     nominations: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By unit, the nodes of the pods of its plan, once the victims are gone and until it is bound."""
     just_bound: set[str] = field(default_factory=set)
@@ -177,6 +199,12 @@ class World:
     def unit_of(self, pod: str) -> Unit:
         """The unit that a pod belongs to."""
         return next(unit for unit in self.units.values() if pod in unit.pods)
+
+
+def changed(world: World, unit: Unit) -> None:
+    """A unit is not what it was."""
+    unit.changed = world.now
+    world.version += 1
 
 
 def path(world: World, queue: str) -> list[Queue]:
@@ -352,6 +380,8 @@ def try_unit(world: World, unit: Unit) -> bool:
         if nodes is not None:
             bind(world, unit, nodes)
             return True
+        # A unit of higher priority took what was nominated, and the plan is given up.
+        unit.consider_after = world.now + BACKOFF
     pods = affordable(world, unit)
     if pods < unit.least:
         return False
@@ -367,6 +397,8 @@ def bind(world: World, unit: Unit, nodes: Sequence[str]) -> None:
     for pod, node in zip(unit.pending, nodes, strict=False):
         pod.node, pod.start = node, world.stamp
     world.just_bound.add(unit.name)
+    changed(world, unit)
+    unit.wait = FIRST_WAIT
     world.log.append(f"{world.now:.0f} bind {unit.name}: {' '.join(nodes)}")
     look_at_minimum(world, unit)
 
@@ -376,8 +408,28 @@ def bind(world: World, unit: Unit, nodes: Sequence[str]) -> None:
 
 def may_preempt(world: World, unit: Unit) -> bool:
     """Section "Preemption": whether a waiting unit may evict others now."""
+    return not unit.never and world.now >= may_preempt_from(unit)
+
+
+def may_preempt_from(unit: Unit) -> float:
+    """Section "Preemption": when a unit may be considered, as far as is known now."""
     since = unit.created if unit.evicted is None else unit.evicted
-    return not unit.never and world.now >= since + unit.delay
+    return max(since + unit.delay, unit.changed + CONSIDERED_AFTER, unit.consider_after)
+
+
+def considered(world: World, unit: Unit) -> Plan | None:
+    """Section "Preemption": a plan for a unit that was just tried and not placed.
+
+    One for which no victim set helped is considered again when something changed, but not at once.
+    """
+    if unit.considered == world.version or not may_preempt(world, unit):
+        return None
+    unit.considered = world.version
+    plan = plan_for(world, unit)
+    if plan is None:
+        unit.consider_after = world.now + unit.wait
+        unit.wait = min(2 * unit.wait, LONGEST_WAIT)
+    return plan
 
 
 def runs_since(unit: Unit) -> float | None:
@@ -597,13 +649,20 @@ def evict(world: World, names: Iterable[str]) -> None:
     for name in names:
         unit = world.unit_of(name)
         affected[unit.name] = unit
-        remove(world, unit, name)
-        if unit.remade:
-            make_again(world, unit, name)
+        lose(world, unit, name)
     for unit in affected.values():
         if not unit.running:
             unit.evicted = world.now
         look_at_minimum(world, unit)
+
+
+def lose(world: World, unit: Unit, name: str) -> None:
+    """A pod is gone, and its controller makes a new one if it does."""
+    remove(world, unit, name)
+    if unit.remade and world.prompt:
+        make_again(world, unit, name)
+    elif unit.remade:
+        world.to_make.append((world.now + MADE_AGAIN_AFTER, unit, name))
 
 
 def remove(world: World, unit: Unit, name: str) -> None:
@@ -611,6 +670,7 @@ def remove(world: World, unit: Unit, name: str) -> None:
     del unit.pods[name]
     if unit.alone:
         del world.units[unit.name]
+    changed(world, unit)
 
 
 def make_again(world: World, unit: Unit, name: str) -> None:
@@ -618,7 +678,9 @@ def make_again(world: World, unit: Unit, name: str) -> None:
     unit.pods[name] = Pod(name)
     if unit.alone:
         unit.created, unit.evicted, unit.ran = world.stamp, None, False
+        unit.consider_after, unit.wait = -inf, FIRST_WAIT
         world.units[unit.name] = unit
+    changed(world, unit)
 
 
 # -------------------------------------------------------------------------------------------- reclaim
@@ -691,6 +753,9 @@ def all_fair_shares(world: World) -> dict[str, int]:
 
 def may_reclaim(world: World, unit: Unit, pods: int, victims: VictimSet) -> bool:
     """Section "Reclaim": the three conditions."""
+    if any(queue.quota == 0 and queue.weight == 0 for queue in path(world, unit.queue)):
+        # GPUs are not compared for this unit, and the other resources have no limits here.
+        return False
     shares = all_fair_shares(world)
     asked = pods * unit.gpus
     if usage(world, unit.queue) + asked > shares[unit.queue]:
@@ -708,19 +773,30 @@ def may_reclaim(world: World, unit: Unit, pods: int, victims: VictimSet) -> bool
         victim = world.units[name]
         depth = common_depth(world, victim, unit)
         side, own = path(world, victim.queue)[depth], path(world, unit.queue)[depth]
-        used = usage(world, side.name, gone=frozenset(gone))
-        over_share = used > shares[side.name]
-        over_quota = side.quota != UNLIMITED and used > side.quota
-        # What the unit's side uses includes victims below it, if any are gone already.
-        own_used = usage(world, own.name, gone=frozenset(gone)) + asked
-        within_quota = own.quota == UNLIMITED or own_used <= own.quota
-        if not over_share and not (over_quota and within_quota):
-            return False
-        gone |= set(evicted)
+        for part in _parts(victim, evicted):
+            used = usage(world, side.name, gone=frozenset(gone))
+            over_share = used > shares[side.name]
+            over_quota = side.quota != UNLIMITED and used > side.quota
+            own_used = usage(world, own.name, gone=frozenset(gone)) + asked
+            within_quota = own.quota == UNLIMITED or own_used <= own.quota
+            if not over_share and not (over_quota and within_quota):
+                return False
+            gone |= set(part)
     return _stays_fairer(world, unit, asked, victims, shares)
 
 
-def _stays_fairer(world: World, unit: Unit, asked: int, victims: VictimSet, shares: dict[str, int]) -> bool:
+def _parts(victim: Unit, evicted: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Section "Reclaim": the surplus of a victim pod by pod, the youngest first, and then the rest at once."""
+    surplus = max(len(victim.running) + victim.succeeded - victim.minimum, 0)
+    youngest = sorted(evicted, key=lambda name: (-victim.pods[name].start, name))
+    yield from ((name,) for name in youngest[:surplus])
+    if youngest[surplus:]:
+        yield tuple(youngest[surplus:])
+
+
+def _stays_fairer(
+    world: World, unit: Unit, asked: int, victims: VictimSet, shares: dict[str, int]
+) -> bool:
     """Section "Reclaim", third condition: queues above the unit's own beside those of victims."""
     for depth, own in enumerate(path(world, unit.queue)[:-1]):
         siblings = {
@@ -758,12 +834,18 @@ def look_at_minimum(world: World, unit: Unit) -> None:
 
 
 def evict_stale(world: World) -> bool:
-    """Section "Gangs that lose pods": evict what is stale for its grace period; whether anything was."""
+    """Section "Gangs that lose pods": evict what is stale for its grace period; whether anything was.
+
+    What a budget does not allow stays until it does.
+    """
     for unit in sorted(world.units.values(), key=lambda each: each.name):
         if unit.stale_since is None or unit.grace < 0 or world.now < unit.stale_since + unit.grace:
             continue
-        names = [pod.name for pod in unit.running]
-        if respects_budgets(world, names):
+        names: list[str] = []
+        for pod in unit.running:
+            if respects_budgets(world, [*names, pod.name]):
+                names.append(pod.name)
+        if names:
             world.log.append(f"{world.now:.0f} evict {' '.join(names)}: {unit.name} is stale")
             evict(world, names)
             return True
@@ -790,7 +872,7 @@ def step(world: World) -> bool:
     for unit in queue_order(world):
         if try_unit(world, unit):
             return True
-        if may_preempt(world, unit) and (plan := plan_for(world, unit)) is not None:
+        if (plan := considered(world, unit)) is not None:
             carry_out(world, unit, plan)
             return True
     return False
@@ -813,15 +895,39 @@ def moments(world: World) -> Iterator[float]:
                 )
 
 
+def soon(world: World) -> Iterator[float]:
+    """When units are considered that were not at the last change, and when controllers make pods again."""
+    for unit in world.units.values():
+        if unit.waiting and not unit.never and unit.considered != world.version:
+            yield may_preempt_from(unit)
+    for at, _, _ in world.to_make:
+        yield at
+
+
 def settle_until(world: World, end: float) -> None:
     """Carry out the policy until a moment."""
     settle(world)
     while True:
         due = sorted({moment for moment in moments(world) if world.now < moment <= end})
-        if not due:
+        near = [moment for moment in soon(world) if world.now < moment <= end]
+        if not due and not near:
             break
-        if any(0 < later - due[0] < CLOSE / 3 for later in due) or end - due[0] < CLOSE:
+        if due and (any(0 < later - due[0] < CLOSE / 3 for later in due) or end - due[0] < CLOSE):
             raise AmbiguousError("two moments are almost the same")
-        world.now = due[0]
+        world.now = min(due[:1] + near)
+        if due and world.now == due[0]:
+            world.version += 1
+        _controllers(world)
         settle(world)
     world.now = end
+
+
+def _controllers(world: World) -> None:
+    """Make the pods again for which it is time."""
+    late, world.to_make = [each for each in world.to_make if each[0] <= world.now], [
+        each for each in world.to_make if each[0] > world.now
+    ]
+    for _, unit, name in late:
+        if world.units.get(unit.name) in (unit, None) and not unit.over:
+            make_again(world, unit, name)
+            look_at_minimum(world, unit)

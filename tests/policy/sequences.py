@@ -159,6 +159,8 @@ class Sequence(Frozen, frozen=True):
     nodes: tuple[NodeSpec, ...]
     queues: tuple[QueueSpec, ...] = ()
     events: tuple[tuple[int, Event], ...] = ()
+    prompt: bool = False
+    """Whether controllers make pods again at the moment at which they are gone."""
 
 
 def written(sequence: Sequence) -> str:
