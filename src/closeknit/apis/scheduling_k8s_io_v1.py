@@ -11,7 +11,8 @@ from closeknit.apis.wire import Int32
 class PriorityClass(KubernetesObject, frozen=True, kw_only=True):
     """A name for a priority."""
 
-    unused: ClassVar = frozenset({"description", "preemptionPolicy"})
+    unused: ClassVar = frozenset({"description"})
 
     value: Int32
     global_default: bool = False
+    preemption_policy: str = ""

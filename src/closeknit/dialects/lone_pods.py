@@ -11,7 +11,7 @@ from closeknit.apis.job_keys import LEADER_WORKER_SET
 from closeknit.apis.kai_keys import NODE_POOL
 from closeknit.dialects.core.naming import lone_holder, pod_set_name
 from closeknit.dialects.core.pods import Stage
-from closeknit.dialects.core.priority import created, priority_of
+from closeknit.dialects.core.priority import NEVER, created, priority_of
 from closeknit.dialects.family import Compiled, Described, Family
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kai.node_pools import in_pool
@@ -54,7 +54,7 @@ def compile_lone_pod(pod: Stored[Pod], view: View) -> Compiled:
     priority = _priority(pod, view, found)
     since = created(pod, found)
     problems, notes = parted(found)
-    preempts = pod.content.spec.preemption_policy != "Never"
+    preempts = pod.content.spec.preemption_policy != NEVER
     if problems:
         invalid = InvalidWorkload(
             pod.object,

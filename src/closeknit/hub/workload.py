@@ -86,6 +86,8 @@ class WorkloadBase(_Identified, frozen=True, gc=False, kw_only=True):
     """Whether it may be displaced for others once it runs."""
     preempts: bool = True
     """Whether others may be displaced for it while it waits."""
+    shrinks: bool = True
+    """Whether pods above its minimum may be displaced alone; otherwise all of them go together."""
     preemption_delay: float = 0.0
     """Seconds that it waits before others may be evicted for it."""
     queue: str = ""
@@ -130,6 +132,7 @@ class WorkloadBase(_Identified, frozen=True, gc=False, kw_only=True):
             grace_period=self.grace_period,
             preemptible=self.preemptible,
             preempts=self.preempts,
+            shrinks=self.shrinks,
             preemption_delay=self.preemption_delay,
             queue=self.queue,
             strict=self.strict,

@@ -38,6 +38,7 @@ BASE = WorkloadBase(
     run_seconds=60.0,
     preemptible=False,
     preempts=False,
+    shrinks=False,
     preemption_delay=30.0,
     queue="a",
     strict=True,

@@ -22,6 +22,9 @@ BUILT_IN: Mapping[str, int] = {
 }
 """The classes that every Kubernetes cluster has."""
 
+NEVER = "Never"
+"""The preemption policy of what waits until there is room."""
+
 
 @dataclass(frozen=True, slots=True)
 class Priorities:
@@ -30,13 +33,28 @@ class Priorities:
     classes: Mapping[str, int]
     default: int = 0
     """For who names none."""
+    never: frozenset[str] = frozenset()
+    """The classes with the preemption policy ``Never``; the empty name if that is the default's."""
 
 
 def priorities(view: View) -> Priorities:
     """All priority classes; of several defaults the lowest counts, as Kubernetes has it."""
     stored = view.of(PriorityClass)
-    defaults = [each.content.value for each in stored if each.content.global_default]
-    return Priorities({each.name: each.content.value for each in stored}, min(defaults, default=0))
+    lowest = min(
+        (each for each in stored if each.content.global_default),
+        key=lambda each: (each.content.value, each.name),
+        default=None,
+    )
+    never = {each.name for each in stored if each.content.preemption_policy == NEVER}
+    if lowest is not None and lowest.name in never:
+        never.add("")
+    default = lowest.content.value if lowest is not None else 0
+    return Priorities({each.name: each.content.value for each in stored}, default, frozenset(never))
+
+
+def preempts(view: View, name: str) -> bool:
+    """Whether others may be evicted for what has the priority class of this name, or none."""
+    return name not in view.derive(priorities).never
 
 
 def priority_of(

@@ -12,7 +12,7 @@ from closeknit.dialects.compiling import known_topologies
 from closeknit.dialects.core.assumed_pods import assumed_pods
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.pods import ReadPod, pod_problems
-from closeknit.dialects.core.priority import created, priority_of
+from closeknit.dialects.core.priority import created, preempts, priority_of
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint_of
 from closeknit.dialects.grove.gang_rules import gang_constraints, gang_rules, size_problems
@@ -49,7 +49,13 @@ def compile_pod_clique_set(stored: Stored[PodCliqueSet], view: View) -> Compiled
     across = drawn.blueprint is not None and drawn.blueprint.holds_across_gangs
     told = (grove.ACROSS_GANGS.at(("spec", "template", "topologyConstraint")),) if across else ()
     base = WorkloadBase(
-        stored.object, DIALECT, priority=priority, created=since, notes=notes, if_left_out=told
+        stored.object,
+        DIALECT,
+        priority=priority,
+        preempts=preempts(view, stored.content.spec.template.priority_class_name),
+        created=since,
+        notes=notes,
+        if_left_out=told,
     )
     pods = pods_made_for(view, stored.key)
     return with_request(base, stored, own, drawn.blueprint, pods, judging=view.judging)
@@ -105,7 +111,12 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     broken, notes = parted((*stored.problems, *own, *pod_problems(pods), *of_members))
     elsewhere = tuple(pod.stored.report(problem) for pod, problem in of_pods)
     base = WorkloadBase(
-        stored.object, DIALECT, priority=priority, created=since, notes=(*close.notes, *notes)
+        stored.object,
+        DIALECT,
+        priority=priority,
+        preempts=preempts(view, given.spec.priority_class_name),
+        created=since,
+        notes=(*close.notes, *notes),
     )
     if broken:
         return Compiled((base.invalid(broken),), tuple(own), elsewhere)

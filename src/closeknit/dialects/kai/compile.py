@@ -21,7 +21,7 @@ from closeknit.dialects.core.assumed_pods import (
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.core.pods import MOST_PODS, Shape, Stage, read_template, template_problems
-from closeknit.dialects.core.priority import created, priority_of
+from closeknit.dialects.core.priority import created, preempts, priority_of
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.kai.constraints import Constraints, constraints
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf
@@ -286,6 +286,7 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
                 named,
                 FAMILY,
                 priority=priority,
+                preempts=preempts(view, made.priority_class),
                 created=since,
                 run_seconds=seconds,
                 grace_period=grace_period(made.passed_on.get("stalenessGracePeriod", "")),

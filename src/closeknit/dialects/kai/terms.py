@@ -15,7 +15,7 @@ from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.compiling import known_topologies
 from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods
-from closeknit.dialects.core.priority import created, priority_of
+from closeknit.dialects.core.priority import created, preempts, priority_of
 from closeknit.dialects.kai.constraints import Constraints, constraints
 from closeknit.dialects.kai.members import DEFAULT
 from closeknit.dialects.kai.queueing import (
@@ -53,6 +53,7 @@ class SpecTerms(msgspec.Struct, frozen=True, gc=False):
     leaves: Mapping[str, int]
     """How many pods of each leaf must run at once; empty where that is only judged."""
     priority: int
+    preempts: bool
     problems: tuple[Problem, ...]
     wrong_priority: tuple[Problem, ...]
     wrong_queue: tuple[Problem, ...]
@@ -92,6 +93,7 @@ def group_terms(view: View, key: Key) -> GroupTerms:
             stored.object,
             FAMILY,
             priority=terms.priority,
+            preempts=terms.preempts,
             created=since,
             run_seconds=seconds,
             grace_period=grace_period(written_grace_period(stored)),
@@ -119,7 +121,16 @@ def _terms_of(view: View, spec: wire.PodGroupSpec, *, exists: bool) -> SpecTerms
     priority = priority_of(view, spec.priority_class_name, path, wrong_priority, PRIORITIES)
     leaves = {} if view.judging else leaves_of(spec, subgroups)
     wrong_queue = tuple(queue_problems(view, spec.queue, ("spec", "queue")))
-    return SpecTerms(subgroups, levels, leaves, priority, tuple(found), tuple(wrong_priority), wrong_queue)
+    return SpecTerms(
+        subgroups,
+        levels,
+        leaves,
+        priority,
+        preempts(view, spec.priority_class_name),
+        tuple(found),
+        tuple(wrong_priority),
+        wrong_queue,
+    )
 
 
 def pods_awaited(group: wire.PodGroup) -> int:

@@ -18,9 +18,9 @@ from closeknit.dialects.core.minimum_members import equal_pods, pods_of_leaf
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.notes import instead_of, not_in_sight
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Stage, by_rank, pod_problems
-from closeknit.dialects.core.priority import created, priority_of
+from closeknit.dialects.core.priority import NEVER, created, preempts, priority_of
 from closeknit.dialects.family import Compiled
-from closeknit.dialects.kubernetes.rules import GROUP, reference_problems, term_problems
+from closeknit.dialects.kubernetes.rules import GROUP, GROUP_MODE, reference_problems, term_problems
 from closeknit.dialects.kubernetes.topologies import by_key, keys_of
 from closeknit.dialects.ownership import claim_of, exists, pod_of, pods_of
 from closeknit.dialects.store.objects import Stored
@@ -83,7 +83,16 @@ def compile_pod_group(stored: Stored[PodGroup], view: View) -> Compiled:
         own.append(root if isinstance(root, Problem) else root.problem)
     broken = (*stored.problems, *own, *of_pods)
     running = tuple(sorted(RunningPod(name, pod.name) for pod in pods if pod.stage is Stage.RUNNING))
-    base = WorkloadBase(stored.object, FAMILY, priority=priority, created=since, notes=notes, running=running)
+    base = WorkloadBase(
+        stored.object,
+        FAMILY,
+        priority=priority,
+        created=since,
+        preempts=_preempts(stored, view, pods),
+        shrinks=spec.disruption_mode != GROUP_MODE,
+        notes=notes,
+        running=running,
+    )
     workload: Workload
     match root:
         case Group():
@@ -106,6 +115,13 @@ def _priority(stored: Stored[PodGroup], view: View, pods: Sequence[ReadPod], fou
     of_pods = [pod.stored.content.spec.priority for pod in pods]
     given = [priority for priority in of_pods if priority is not None]
     return max(given) if given and not spec.priority_class_name else own
+
+
+def _preempts(stored: Stored[PodGroup], view: View, pods: Sequence[ReadPod]) -> bool:
+    """By its class; where it has none, unless all of its pods have the preemption policy ``Never``."""
+    if stored.content.spec.priority_class_name or not pods:
+        return preempts(view, stored.content.spec.priority_class_name)
+    return any(pod.stored.content.spec.preemption_policy != NEVER for pod in pods)
 
 
 def _members(

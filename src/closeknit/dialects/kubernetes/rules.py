@@ -19,7 +19,9 @@ from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kubernetes as sentences
 
 GROUP = "scheduling.k8s.io"
-MODES = ("Pod", "PodGroup")
+GROUP_MODE = "PodGroup"
+"""The disruption mode of a group of which all pods are evicted together."""
+MODES = ("Pod", GROUP_MODE)
 MOST_TEMPLATES, MOST_CLAIMS = 8, 4
 _PRIORITIES = Range(-(2**31), 10**9)
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)

@@ -129,10 +129,10 @@ class RunningUnit:
         """Whether the unit is only shrunk when these of its pods go.
 
         The minimum must still run, and no group that was formed may be left with a part of its minimum: a
-        replica goes whole or not at all.
+        replica goes whole or not at all. A unit that asks for it only goes whole.
         """
         tree = self._tree
-        return tree is not None and tree.is_formed(gone) and _is_clean(tree, gone)
+        return self.workload.shrinks and tree is not None and tree.is_formed(gone) and _is_clean(tree, gone)
 
     def shrinkings(self) -> Iterator[tuple[BoundPod, ...]]:
         """The smallest sets of pods that the unit can lose and keep its minimum.
@@ -140,7 +140,7 @@ class RunningUnit:
         Single pods, and groups that only go whole. Every set of pods that the unit can lose is a union of
         these; not every union is one, which ``keeps_minimum`` decides.
         """
-        if self.is_whole and self._tree is not None:
+        if self.workload.shrinks and self.is_whole and self._tree is not None:
             yield from self._shrinkings(self._tree, root=True)
 
     def _shrinkings(self, node: _Node, *, root: bool) -> Iterator[tuple[BoundPod, ...]]:

@@ -222,6 +222,42 @@ def test_priority(spec: dict[str, Any], pods: tuple[str, ...], want: int) -> Non
 
 
 @pytest.mark.parametrize(
+    ("spec", "pods", "want"),
+    [
+        pytest.param({}, (), True, id="unless something says otherwise"),
+        pytest.param({"priorityClassName": "high"}, (), True, id="by its class"),
+        pytest.param({"priorityClassName": "patient"}, (), False, id="its class says never"),
+        pytest.param(
+            {"priority": 7},
+            (pod("a", preemptionPolicy="Never"), pod("b", preemptionPolicy="Never")),
+            False,
+            id="without a class, if all of its pods say never",
+        ),
+        pytest.param(
+            {"priority": 7}, (pod("a", preemptionPolicy="Never"), pod("b")), True, id="one of its pods may"
+        ),
+        pytest.param(
+            {"priorityClassName": "high"},
+            (pod("a", preemptionPolicy="Never"), pod("b", preemptionPolicy="Never")),
+            True,
+            id="its class is before its pods",
+        ),
+    ],
+)
+def test_whether_it_preempts(spec: dict[str, Any], pods: tuple[str, ...], want: bool) -> None:
+    kind = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: %s}, value: 9, %s}"
+    classes = kind % ("high", ""), kind % ("patient", "preemptionPolicy: Never")
+    (found,) = reading(group(**spec), *classes, *pods).workloads
+    assert found.preempts == want
+
+
+@pytest.mark.parametrize(("mode", "shrinks"), [("Pod", True), ("PodGroup", False)])
+def test_its_disruption_mode_decides_whether_pods_are_evicted_alone(mode: str, shrinks: bool) -> None:
+    (found,) = reading(group(disruptionMode=mode)).workloads
+    assert found.shrinks == shrinks
+
+
+@pytest.mark.parametrize(
     ("racks", "want"),
     [
         pytest.param(("r1", "r2", "r2"), ["n1", "n2"], id="the rack that has room for both"),

@@ -59,6 +59,14 @@ def test_what_can_be_lost(unit: RunningUnit, want: list[tuple[str, ...]]) -> Non
                 assert frozenset().union(*parts) == keys, "every such set is a union of the smallest ones"
 
 
+def test_a_unit_that_only_goes_whole_loses_none() -> None:
+    unit = running("u", "x x x", minimum=1)
+    whole = replace(unit, workload=replace(unit.workload, shrinks=False))
+    assert losable(unit)
+    assert losable(whole) == []
+    assert list(whole.shrinkings()) == []
+
+
 @pytest.mark.parametrize(
     ("unit", "want"),
     [
