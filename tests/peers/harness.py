@@ -70,6 +70,8 @@ class _Run:
         self._case = case
         self._clock: Clock = VirtualClock(loop)
         gangs = any(unit.kind == "kubernetes" for unit in case.units)
+        self._at_once = any(unit.kind != "kai" for unit in case.units)
+        """Whether pods start together unless a case specifies their times, as in kube-scheduler's tables."""
         self._api = EmbeddedCluster(
             _DEFINITIONS, clock=self._clock, dice=Random(1), bookmark_every=_NEVER, gang_api=gangs
         )
@@ -147,7 +149,8 @@ class _Run:
         running = {**pod, "spec": {**pod["spec"], "nodeName": spec.node}} if spec.node else pod
         await self._api.create(PODS, running)
         if spec.node:
-            ran = 0.0 if spec.ran is None else self._clock.monotonic() - self._starts + spec.ran
+            since = _APART if spec.ran is None and self._at_once else spec.ran
+            ran = 0.0 if since is None else self._clock.monotonic() - self._starts + since
             await self._report(name, ran, spec.ended or "Running")
         if spec.leaving:
             self._leaving.add(name)

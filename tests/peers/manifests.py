@@ -243,15 +243,14 @@ def _required(terms: list[Json]) -> Json | None:
 
 
 def _spread(pods: Pods) -> list[Json]:
-    if not pods.spread:
-        return []
     return [
         {
             "maxSkew": 1,
-            "topologyKey": pods.spread,
+            "topologyKey": key,
             "whenUnsatisfiable": "DoNotSchedule",
             "labelSelector": {"matchLabels": pods.labels},
         }
+        for key in pods.spread
     ]
 
 

@@ -102,7 +102,7 @@ class Pods(Record, frozen=True, kw_only=True):
     ended: Literal["", "Failed", "Succeeded"] = ""
     """How they have ended before the start."""
     ran: int | float | None = None
-    """Seconds that they have run at the start; since their unit was created, unless it says otherwise."""
+    """Seconds that they have run at the start; without it, since their unit was created, or in tables of kube-scheduler a minute."""
     group: str = ""
     """Their subgroup."""
     nodes: list[str] = []
@@ -111,8 +111,8 @@ class Pods(Record, frozen=True, kw_only=True):
     priority: int | None = None
     labels: dict[str, str] = {}
     affinity: list[Affinity] = []
-    spread: str = ""
-    """A label over whose values pods with the same labels are spread with a skew of at most 1."""
+    spread: list[str] = []
+    """Labels over whose values pods with the same labels are spread with a skew of at most 1."""
     port: int | None = None
     overhead: Amounts = {}
     arrives: int | float | None = None

@@ -231,7 +231,7 @@ class Stepped(HandClock):
 
     async def settle(self) -> None:
         """Let all tasks run until they wait for time: nothing here waits for anything else."""
-        ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]  # noqa: SLF001
+        ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
         await asyncio.sleep(0)
         while ready:
             await asyncio.sleep(0)
@@ -594,7 +594,7 @@ def _group_object(unit: UnitSpec) -> Json:
         spec["preemptibility"] = "preemptible" if unit.preemptible else "non-preemptible"
     if unit.delay:
         spec["preemptionDelay"] = f"{unit.delay}s"
-    if unit.grace != 60:  # noqa: PLR2004
+    if unit.grace != 60:
         spec["stalenessGracePeriod"] = f"{unit.grace}s"
     return pod_group(unit.name, **spec)
 
@@ -645,7 +645,7 @@ async def compare(bed: Bed, sequence: Sequence) -> Result:
                 return result
             try:
                 await live.happen(event, at)
-            except model.CircleError as error:
+            except model.CircleError:
                 result.difference = Difference(
                     index, "circle", "", "", tuple(live.log), tuple(foreseen.world.log)
                 )

@@ -794,9 +794,7 @@ def _parts(victim: Unit, evicted: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield tuple(youngest[surplus:])
 
 
-def _stays_fairer(
-    world: World, unit: Unit, asked: int, victims: VictimSet, shares: dict[str, int]
-) -> bool:
+def _stays_fairer(world: World, unit: Unit, asked: int, victims: VictimSet, shares: dict[str, int]) -> bool:
     """Section "Reclaim", third condition: queues above the unit's own beside those of victims."""
     for depth, own in enumerate(path(world, unit.queue)[:-1]):
         siblings = {
@@ -924,9 +922,10 @@ def settle_until(world: World, end: float) -> None:
 
 def _controllers(world: World) -> None:
     """Make the pods again for which it is time."""
-    late, world.to_make = [each for each in world.to_make if each[0] <= world.now], [
-        each for each in world.to_make if each[0] > world.now
-    ]
+    late, world.to_make = (
+        [each for each in world.to_make if each[0] <= world.now],
+        [each for each in world.to_make if each[0] > world.now],
+    )
     for _, unit, name in late:
         if world.units.get(unit.name) in (unit, None) and not unit.over:
             make_again(world, unit, name)

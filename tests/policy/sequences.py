@@ -278,7 +278,11 @@ class _Drawing:
         minimum = rng.randint(1, pods) if self.elastic and rng.random() < 0.5 else pods
         largest = max(node.gpus for node in self.nodes)
         # Later units tend to matter more, so that there is something to evict.
-        classes = ("low", "low", "mid", "mid", "high", "high", "top") if self.later else ("low", "low", "mid", "high")
+        classes = (
+            ("low", "low", "mid", "mid", "high", "high", "top")
+            if self.later
+            else ("low", "low", "mid", "high")
+        )
         priority = rng.choice(classes) if flavour.priorities else "mid"
         unit = UnitSpec(
             name,

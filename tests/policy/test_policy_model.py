@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.policy import model, sequences
+from tests.policy import sequences
 from tests.policy.harness import Result, Sequence, running_bed
 from tests.policy.run import count
 from tests.policy.sequences import FLAVOURS
