@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum, StrEnum
 from typing import Annotated
 
 import typer
 
 from closeknit import dialects
+from closeknit.apis.kai_keys import QUEUE
 from closeknit.cli import loading, manifests, options
 from closeknit.cli.exits import (
     ExitStatus,
@@ -20,10 +21,14 @@ from closeknit.cli.exits import (
     remark_noted,
     remark_skipped,
 )
+from closeknit.dialects.family import Object
 from closeknit.dialects.grove.legacy_spelling import in_legacy_spelling
 from closeknit.dialects.text.documents import Located
 from closeknit.hub.problems import Problem
 from closeknit.scheduler.wording import printable, title
+
+_LISTED = 5
+"""How many names a note lists before it counts the rest."""
 
 
 class GroveVersion(StrEnum):
@@ -71,6 +76,7 @@ def translate(
     remark_noted(translation.noted)
     sys.stderr.writelines(f"note: {note}\n" for note in _renamed(translation))
     sys.stderr.writelines(f"note: {note}\n" for note in _unwritten(translation, to.value))
+    sys.stderr.writelines(f"note: {note}\n" for note in _without_queue(objects, to.value))
     write = manifests.as_yaml if output is options.Manifests.YAML else manifests.as_json
     sys.stdout.writelines(write(objects))
     finish(ExitStatus.INVALID if problems else ExitStatus.DONE)
@@ -85,6 +91,19 @@ def _renamed(translation: dialects.Translation) -> Iterator[str]:
             what = "it is written as"
         other = title(each.other) if each.other is not None else "another of that name"
         yield f'{title(each.object)}: {what} "{printable(each.name)}", to tell it from {other}.'
+
+
+def _without_queue(objects: Sequence[Object], target: str) -> Iterator[str]:
+    """Which PodGroups name no queue, so that KAI would pass over them."""
+    made = [each for each in objects if target == "kai" and each["kind"] == "PodGroup"]
+    names = [each["metadata"]["name"] for each in made if not each["spec"].get("queue")]
+    if names:
+        listed = ", ".join(map(printable, names[:_LISTED]))
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        yield (
+            f"KAI schedules no PodGroup without a queue, and none is named for {listed}{more}. "
+            f"Set the label {QUEUE} on the workload."
+        )
 
 
 def _unwritten(translation: dialects.Translation, target: str) -> Iterator[str]:

@@ -168,6 +168,8 @@ GRANTS: Final[Mapping[Component, tuple[Grant, ...]]] = {
         *_owned("grove", "grove.io", "podcliquesets podcliques podcliquescalinggroups clustertopologies"),
         *_owned("grove", "grove.io", "clustertopologybindings"),
         *_owned("grove", "scheduler.grove.io", "podgangs"),
+        # Grove leaves the status of its PodGangs to the scheduler.
+        Grant("scheduler.grove.io", ("podgangs/status",), ("patch",)),
         *_written("dynamo", "grove.io", "podcliquesets", status=False),
         *_written("dynamo", "batch", "jobs", status=False),
         *_written("dynamo", "jobset.x-k8s.io", "jobsets", status=False),

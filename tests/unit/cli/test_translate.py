@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -17,6 +18,7 @@ GROUP = json.dumps(
         "spec": {},
     }
 )
+GROVE_EXAMPLES = (Path("examples/grove/hierarchical-inference.yaml"), Path("examples/grove/gang"))
 POD = json.dumps(
     {
         "apiVersion": "v1",
@@ -107,3 +109,25 @@ def test_what_is_written_under_another_name_is_told() -> None:
         assert name in run.stderr
     assert run.exit_code == 0
     assert "  name: train-podgroup\n" in run.stdout
+
+
+@pytest.mark.parametrize("queue", ["", "team"])
+def test_pod_groups_that_kai_would_pass_over_are_named(queue: str) -> None:
+    group = json.loads(GROUP)
+    group["spec"]["queue"] = queue
+    run = CliRunner().invoke(app, ["translate", "-f", "-", "--to", "kai"], input=json.dumps(group))
+
+    noted = [line for line in run.stderr.splitlines() if "train" in line and "kai.scheduler/queue" in line]
+    assert len(noted) == (not queue)
+
+
+@pytest.mark.parametrize(
+    "example", [*sorted(Path("examples/grove").glob("disaggregated-*.yaml")), *GROVE_EXAMPLES], ids=str
+)
+def test_every_pod_group_of_the_examples_of_grove_has_a_queue(example: Path) -> None:
+    run = CliRunner().invoke(app, ["translate", "-f", str(example), "--to", "kai", "-o", "json"])
+    written = json.loads(run.stdout)
+    groups = [each for each in written["items"] if each["kind"] == "PodGroup"]
+
+    assert groups
+    assert [each["metadata"]["name"] for each in groups if not each["spec"].get("queue")] == []

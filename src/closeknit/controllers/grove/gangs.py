@@ -14,6 +14,7 @@ from closeknit.apis.kai_keys import SCHEDULER
 from closeknit.apis.kai_keys import TOPOLOGY as KAI_TOPOLOGY
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.controllers.grove import parts
+from closeknit.controllers.grove.gang_status import Progress
 from closeknit.controllers.grove.releasing import Gated, gated, may_start, releases
 from closeknit.controllers.grove.statuses import count, generation_of, status_of
 from closeknit.controllers.runtime.comparing import is_going
@@ -193,27 +194,25 @@ def _references(observed: _Observed, gang: Stored[PodGang]) -> Mapping[str, tupl
 
 
 def _status(observed: _Observed, gang: Stored[PodGang], now: datetime) -> Mapping[str, Any]:
-    scheduled = all(group.scheduled >= group.least for group in observed.groups)
-    ready = all(group.ready >= group.least for group in observed.groups)
-    phase = "Running" if ready else "Starting" if scheduled else "Pending"
-    told = tuple(_conditions(observed, scheduled=scheduled, ready=ready))
+    progress = Progress(
+        scheduled=all(group.scheduled >= group.least for group in observed.groups),
+        ready=all(group.ready >= group.least for group in observed.groups),
+    )
+    told = (*_conditions(observed), *progress.conditions())
     return {
         "observedGeneration": generation_of(gang),
-        "phase": phase,
+        "phase": progress.phase,
         "conditions": conditions(status_of(gang).get("conditions") or (), told, now),
     }
 
 
-def _conditions(observed: _Observed, *, scheduled: bool, ready: bool) -> Iterator[Condition]:
+def _conditions(observed: _Observed) -> Iterator[Condition]:
     missing = [group.name for group in observed.groups if not group.complete]
     if missing:
         said = f"Pods are missing in {', '.join(missing)}."
         yield Condition("Initialized", "False", "PodGangPodsCreationPending", said)
     else:
         yield Condition("Initialized", "True", "PodGangPodsCreated", "All pods exist.")
-    for kind, holds, what in (("Scheduled", scheduled, "have a node"), ("Ready", ready, "are ready")):
-        said = f"{'As' if holds else 'Not as'} many pods {what} as each group needs."
-        yield Condition(kind, str(holds), f"{'Sufficient' if holds else 'Insufficient'}{kind}Pods", said)
 
 
 GANGS = Controller("grove-podgang", PodGang, observe, decide, manager="grove")
