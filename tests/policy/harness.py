@@ -157,15 +157,15 @@ def _arrive(world: model.World, outside: Outside, spec: UnitSpec) -> None:
     outside.units[spec.name], outside.pods[spec.name] = spec, count
 
 
-def _apply(world: model.World, outside: Outside, event: Event) -> None:
+def _apply(world: model.World, outside: Outside, event: Event) -> None:  # noqa: C901, PLR0912 (a case an event)
     match event:
         case Arrive(units):
             for spec in units:
                 _arrive(world, outside, spec)
-        case ArrivePod(name) if (spec := outside.units.get(name)) and outside.pods[name] < spec.pods:
+        case ArrivePod(name) if (owner := outside.units.get(name)) and outside.pods[name] < owner.pods:
             number = outside.pods[name]
             outside.pods[name] += 1
-            (pod_name,) = pod_names(spec, number, number + 1)
+            (pod_name,) = pod_names(owner, number, number + 1)
             world.units[name].pods[pod_name] = model.Pod(pod_name)
             model.changed(world, world.units[name])
         case End(name) if name in world.units and world.units[name].running:
@@ -233,7 +233,7 @@ class Stepped(HandClock):
         """Let all tasks run until they wait for time: nothing here waits for anything else."""
         ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
         await asyncio.sleep(0)
-        while ready:
+        while ready:  # noqa: ASYNC110 (no event tells that every task waits for time)
             await asyncio.sleep(0)
 
     def next_timer(self) -> float | None:
@@ -470,33 +470,35 @@ class Live:
             case Arrive(units):
                 for unit in units:
                     await self._arrive(unit)
-            case ArrivePod(name) if (unit := self.outside.units.get(name)) and self.outside.pods[
+            case ArrivePod(name) if (owner := self.outside.units.get(name)) and self.outside.pods[
                 name
-            ] < unit.pods:
+            ] < owner.pods:
                 number = self.outside.pods[name]
                 self.outside.pods[name] += 1
-                await self._create_pod(unit, *pod_names(unit, number, number + 1))
+                await self._create_pod(owner, *pod_names(owner, number, number + 1))
             case End(name) if name in self.outside.units:
                 own = [each for each in there if self._owns(name, each)]
                 if any(there[each] for each in own):
                     for each in own:
                         await (self._succeed(each) if there[each] else self._delete(PODS, each))
                     del self.outside.units[name]
-            case DeleteUnit(name) if unit := self.outside.units.pop(name, None):
-                if not unit.alone:
+            case DeleteUnit(name) if deleted := self.outside.units.pop(name, None):
+                if not deleted.alone:
                     await self._delete(POD_GROUPS, name)
                 for each in there:
                     if each.rpartition("-")[0] == name:
                         await self._delete(PODS, each)
             case EndPod(name) if there.get(name):
-                unit = self.outside.owner(name)
+                finished = self.outside.owner(name)
                 await self._succeed(name)
-                if unit is not None and unit.alone:
-                    del self.outside.units[unit.name]
+                if finished is not None and finished.alone:
+                    del self.outside.units[finished.name]
             case DeletePod(name) if name in there:
                 await self._delete(PODS, name)
                 await self._make_again(name)
-            case ChangePriority(name, priority) if (unit := self.outside.units.get(name)) and not unit.alone:
+            case ChangePriority(name, priority) if (
+                changed := self.outside.units.get(name)
+            ) and not changed.alone:
                 await self._patch(POD_GROUPS, name, {"spec": {"priorityClassName": priority}})
             case SetBudget(name, app, keep):
                 await self._set_budget(name, app, keep)
@@ -512,6 +514,9 @@ class Live:
                 await self._patch(NODES, name, {"spec": {"unschedulable": cordoned}})
             case SetQueue(queue):
                 await self._patch(QUEUES, queue.name, {"spec": _queue_object(queue)["spec"]})
+            case _:
+                # The unit, pod or node of the event is gone by now.
+                pass
 
     async def _arrive(self, unit: UnitSpec) -> None:
         count = unit.pods if unit.early is None else unit.early

@@ -348,7 +348,7 @@ def placement(
 
 
 @lru_cache(maxsize=200_000)
-def _solved(
+def _solved(  # noqa: PLR0917 (a key of the cache)
     shapes: tuple[tuple[str, str, int, int, bool], ...],
     gpus: int,
     rack: bool,

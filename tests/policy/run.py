@@ -43,7 +43,7 @@ def report(seeds: Iterable[int], flavour: Flavour, *, draw: int, into: Path | No
                 small = shrunk(sequence, run)
                 difference = run(small).difference
                 assert difference is not None
-                print(f"---- seed {seed}", drawn(small, difference), sep="\n")
+                print(f"---- seed {seed}", drawn(small, difference), sep="\n")  # noqa: T201 (a program that reports)
                 if into is not None:
                     (into / f"{seed}.yaml").write_text(sequences.written(small))
             if totals["sequences"] % _PROGRESS == 0:
@@ -65,7 +65,7 @@ def count(totals: Counter[str], result: Result) -> None:
 def _print(totals: Counter[str], began: float) -> None:
     each = (time.process_time() - began) / max(totals["sequences"], 1)
     counted = ", ".join(f"{number} {name}" for name, number in totals.items())
-    print(f"{counted}; {each * 1000:.0f} ms each", flush=True)
+    print(f"{counted}; {each * 1000:.0f} ms each", flush=True)  # noqa: T201 (a program that reports)
 
 
 if __name__ == "__main__":

@@ -318,7 +318,7 @@ class _Drawing:
             (3, lambda: End(unit.name)),
             (4, lambda: DeletePod(pod)),
             (2, lambda: DeleteUnit(unit.name)),
-            (1, lambda: self.new_node()),
+            (1, self.new_node),
             (1, lambda: LoseNode(node.name)),
             (2, lambda: Cordon(node.name, cordoned=rng.random() < 0.5)),
         ]

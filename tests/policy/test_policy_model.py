@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.policy import sequences
-from tests.policy.harness import Result, Sequence, running_bed
+from tests.policy.harness import Result, running_bed
 from tests.policy.run import count
-from tests.policy.sequences import FLAVOURS
+from tests.policy.sequences import FLAVOURS, Sequence
 from tests.policy.shrinking import drawn, shrunk
 
 Run = Callable[[Sequence], Result]
@@ -29,7 +29,6 @@ KNOWN: dict[str, str] = {
     "domain-is-chosen-for-pods-without-quota": "placed for pods that have no quota",
     "evicted-single-pods-are-placed-in-another-order": "evicted units are not tried in queue order",
     "evicted-units-are-placed-in-another-order": "evicted units are not tried in queue order",
-    "eviction-is-planned-after-later-units-are-placed": "plans are made after others were placed",
     "order-below-a-common-queue-ignores-that-queue": "queues are compared from the top",
     "order-by-queue-priority-below-a-common-queue": "queues are compared from the top",
     "surplus-is-given-with-the-last-minimum": "the last unit gets its surplus with its minimum",

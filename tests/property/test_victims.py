@@ -453,6 +453,9 @@ def test_what_is_chosen_beyond_the_trial_limit_helps_and_no_unit_of_it_could_sta
         assert sorted(pod.key.name for pod in chosen.pods) == want[2]
         return
     count = rules.wanted_set.count if chosen.goal is Goal.ALL_PODS else rules.wanted_set.least
+    if chosen.kind is Kind.FREED:
+        assert rules.fits([], count)
+        return
     gone = [(pod, victim.unit) for victim in chosen.victims for pod in victim.pods]
     assert rules.fits(gone, count)
     assert any(

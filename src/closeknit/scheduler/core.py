@@ -306,34 +306,8 @@ class Core:
         if isinstance(outcome, Placed) and self.preemptions and self.preemptions.must_wait(workload, outcome):
             self.queue.failed(key, outcome, now)
             return
-        if isinstance(outcome, Placed):
-            pods = [bind for each in outcome.assignments if (bind := self._bind(workload, each)) is not None]
-            claims = claimed(self.state, pods)
-            if claims and self.acting.is_preparing(claims):
-                # Another unit has a claim in common, and it is not known yet what becomes of it.
-                self._set_aside.append(key)
-                return
-            prepare, problems = self._preparations(workload, claims) if claims else ((), ())
-            if problems:
-                self.queue.remove(key)
-                self._refusals.note(key, now)
-                self._reporter.waiting(Verdict(workload, Failed(tuple(problems))))
-                return
-            if pods:
-                self.queue.remove(key)
-                if not self._dry_run:
-                    self.acting.commit(verdict, pods, prepare, now + self._volume_deadline)
-                else:
-                    for each in pods:
-                        self.state.assume(each.pod, each.node)
-                    self._reporter.placed(verdict)
-                self.reservations.drop(key)
-                self.queue.wake(self.reservations.freed(), self.state.engine)
-                if self.preemptions:
-                    self.preemptions.recharge(key)
-                    if self.preemptions.is_outranking(workload):
-                        self._take_up(self.preemptions.check_fits(now), now)
-                return
+        if isinstance(outcome, Placed) and self._commit(verdict, outcome, now):
+            return
         self.queue.failed(key, outcome, now)
         self.reservations.failed(verdict)
         if self.preemptions.failed(verdict, now):
@@ -350,6 +324,41 @@ class Core:
             if not self._dry_run:
                 self.acting.give_back(key, to_give_back(self.state, workload))
         self.gangs.cannot_complete(key, now)
+
+    def _commit(self, verdict: Verdict, placed: Placed, now: float) -> bool:
+        """Bind the pods of a placement; whether there is nothing more to do for the unit now.
+
+        False if the placement binds no pod that exists.
+        """
+        workload, key = verdict.workload, verdict.workload.object.key
+        pods = [bind for each in placed.assignments if (bind := self._bind(workload, each)) is not None]
+        claims = claimed(self.state, pods)
+        if claims and self.acting.is_preparing(claims):
+            # Another unit has a claim in common, and it is not known yet whether it keeps it.
+            self._set_aside.append(key)
+            return True
+        prepare, problems = self._preparations(workload, claims) if claims else ((), ())
+        if problems:
+            self.queue.remove(key)
+            self._refusals.note(key, now)
+            self._reporter.waiting(Verdict(workload, Failed(tuple(problems))))
+            return True
+        if not pods:
+            return False
+        self.queue.remove(key)
+        if not self._dry_run:
+            self.acting.commit(verdict, pods, prepare, now + self._volume_deadline)
+        else:
+            for bind in pods:
+                self.state.assume(bind.pod, bind.node)
+            self._reporter.placed(verdict)
+        self.reservations.drop(key)
+        self.queue.wake(self.reservations.freed(), self.state.engine)
+        if self.preemptions:
+            self.preemptions.recharge(key)
+            if self.preemptions.is_outranking(workload):
+                self._take_up(self.preemptions.check_fits(now), now)
+        return True
 
     # -------------------------------------------------------------------------------------- preempting
 

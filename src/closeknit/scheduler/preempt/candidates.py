@@ -147,7 +147,6 @@ class Candidates:
         """When the next unit may be considered; infinity if none waits for that."""
         while self._times and self._is_past(*self._times[0]):
             heappop(self._times)
-        may_search = self._full_at - (BURST - 1) * self._pause
         if self._ready or self._may_wake:
             return self._paid_at - CREDIT
         return max(self._times[0][0], self._paid_at - CREDIT) if self._times else inf
@@ -160,7 +159,6 @@ class Candidates:
         self, place: Callable[[PlaceableWorkload], Any], running_pods: int, now: float
     ) -> Verdict | None:
         """The first unit to be considered now, by a key that sorts units into queue order."""
-        self._pause = PAUSE + PAUSE_FOR_A_POD * running_pods
         while self._times and self._times[0][0] <= now:
             due, number, key = heappop(self._times)
             if not self._is_past(due, number, key):

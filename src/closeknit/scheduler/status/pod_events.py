@@ -1,8 +1,8 @@
 """``Scheduled`` events of the pods that were bound, in kube-scheduler's form.
 
-An event a pod costs an API server about as much as the binding does. So they are written in the background,
+An event a pod costs an API server about as much as the binding does. They are written in the background,
 at a bounded rate, when no bindings have been under way for a while; until then only those that have waited
-for long, and those slowly. Beyond a limit the oldest are dropped and counted. They are not kept over a
+for long, and those slowly. Beyond a limit the oldest are dropped and counted. They do not survive a
 restart.
 """
 
