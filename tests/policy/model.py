@@ -32,8 +32,6 @@ QUEUE_PRIORITY = 100
 MOST_STEPS = 200
 """More decisions at one moment than any small instance needs: beyond it the policy goes round in circles."""
 MOST_SETS = 1 << 14
-CONSIDERED_AFTER = 0.5
-"""Seconds for which a unit must not have changed before others are evicted for it."""
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds until a unit for which no victim set helped is considered again, at first and at most."""
 BACKOFF = 10.0
@@ -414,7 +412,7 @@ def may_preempt(world: World, unit: Unit) -> bool:
 def may_preempt_from(unit: Unit) -> float:
     """Section "Preemption": when a unit may be considered, as far as is known now."""
     since = unit.created if unit.evicted is None else unit.evicted
-    return max(since + unit.delay, unit.changed + CONSIDERED_AFTER, unit.consider_after)
+    return max(since + unit.delay, unit.consider_after)
 
 
 def considered(world: World, unit: Unit) -> Plan | None:

@@ -31,7 +31,13 @@ def test_every_example_is_valid_and_they_fit_together() -> None:
     outcomes = json.loads(result.stdout)["outcomes"]
 
     assert (result.exit_code, result.stderr) == (0, "")
-    assert [(outcome["status"], outcome["wishes"]["leftOut"]) for outcome in outcomes] == [("placed", 0)] * 3
+    # Blocks are the finest level that the second one names. Which racks it takes inside of them is chosen by
+    # heuristics (criterion 6), and the third one finds one whole rack instead of two.
+    assert [(outcome["status"], outcome["wishes"]["leftOut"]) for outcome in outcomes] == [
+        ("placed", 0),
+        ("placed", 0),
+        ("placed", 4),
+    ]
 
 
 def test_what_a_deployment_becomes_for_kueue_is_placed_there(tmp_path: Path) -> None:

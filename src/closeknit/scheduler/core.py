@@ -403,7 +403,8 @@ class Core:
                     self.acting.evicted(step.pod.key, step.pod.uid)
                     if step.first:
                         victim = step.victim.unit.workload
-                        self.preemptions.was_evicted(victim.object.key, now)
+                        if step.victim.is_broken:
+                            self.preemptions.was_evicted(victim.object.key, now)
                         self._reporter.displaced(victim, plan.workload)
                         self._observer.let_go(victim, "displaced", reports.why_displaced(plan.workload))
                 case Freed():
