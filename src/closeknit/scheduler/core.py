@@ -223,23 +223,25 @@ class Core:
         return verdicts
 
     def _decided_surplus(self, workload: PlaceableWorkload, now: float) -> list[Verdict]:
-        """Which further pods units get that have their minimum; all of them, the least satisfied first."""
-        units, apart = [workload], []
+        """Decide the surplus of units that have their minimum, the least satisfied first.
+
+        A unit that sees more free capacity than others, because of nominations, is decided alone, because two
+        verdicts on the same free capacity must not both be committed. The others stay in the queue.
+        """
+        units = [workload]
         while (another := self._next(now)) is not None:
             units.append(another)
-        if self.preemptions:
-            # What is nominated for a unit, or for one that it precedes, is free for this unit alone.
-            apart = [unit for unit in units if self._sees_more(unit)]
-            units = [unit for unit in units if unit not in apart]
-        verdicts = [self._decided_beside(unit, now) for unit in apart]
-        if units:
-            nominated = self.preemptions.kept_from(units[0])
-            with (
-                keeping(self.state.engine, self.reservations.all(self.state)),
-                held(self.state.engine, nominated),
-            ):
-                verdicts += surplus(self.state.engine, self.state.topologies, units, self.accounts)
-        return verdicts
+        if self.preemptions and (alone := next(filter(self._sees_more, units), None)) is not None:
+            for unit in units:
+                if unit is not alone:
+                    self.queue.put(unit, by_labels=self.state.engine.keeps_away)
+            return [self._decided_beside(alone, now)]
+        nominated = self.preemptions.kept_from(units[0])
+        with (
+            keeping(self.state.engine, self.reservations.all(self.state)),
+            held(self.state.engine, nominated),
+        ):
+            return surplus(self.state.engine, self.state.topologies, units, self.accounts)
 
     def _sees_more(self, workload: PlaceableWorkload) -> bool:
         """Whether a unit may use nominated capacity that other units must leave free."""
