@@ -122,7 +122,9 @@ def report(verdict: AnyVerdict, plan: Plan | None = None, evicted_at: str | None
         return _with_violations(made, violated) if violated else made
     words, victims = _planned(plan), tuple((victim.holder, len(victim.pods)) for victim in plan.victims)
     placement = _placement_cause(plan.verdict.outcome)
-    cause = (victims[:_NAMES], len(victims), plan.waits_for, placement)
+    # A plan without victims waits for no budget, and its text names none.
+    budgets = (plan.waits_for[:_NAMES], len(plan.waits_for)) if victims else ()
+    cause = (victims[:_NAMES], len(victims), budgets, placement)
     told = _report(state, (Reason("Displacing", cause, words, words), *reasons), _outcome(verdict, plan))
     return replace(told, plan=(victims, placement))
 
