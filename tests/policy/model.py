@@ -689,7 +689,7 @@ def fair_shares(world: World, parent: str, amount: int) -> dict[str, int]:
     queues = sorted((q for q in world.queues.values() if q.parent == parent), key=lambda queue: queue.name)
     demands = {queue.name: demand(world, queue) for queue in queues}
     shares = {
-        queue.name: demands[queue.name] if queue.quota == UNLIMITED else min(queue.quota, demands[queue.name])
+        queue.name: min(amount if queue.quota == UNLIMITED else queue.quota, demands[queue.name])
         for queue in queues
     }
     remaining = max(amount - sum(shares.values()), 0)

@@ -28,16 +28,16 @@ from closeknit.scheduler.claiming import claimed, preparations, to_give_back
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Answered, Bind, Call, Evict, Nominate
 from closeknit.scheduler.deciding import Failed, InvalidVerdict
-from closeknit.scheduler.fairness import turn
 from closeknit.scheduler.gangs.lifecycle import Gangs
 from closeknit.scheduler.gangs.states import BelowMinimum, Stale
 from closeknit.scheduler.known_failures import KnownFailures
+from closeknit.scheduler.minimum_first import MinimumFirst
 from closeknit.scheduler.needs import satisfied
 from closeknit.scheduler.planning import Verdict, decide, least, surplus
 from closeknit.scheduler.preempt.active import Preemptions, StepOf
 from closeknit.scheduler.preempt.fair_share import FairShares
 from closeknit.scheduler.preempt.nominations import held
-from closeknit.scheduler.preempt.preemptions import Announced, Began, Ending, Evicted, Freed, Plan
+from closeknit.scheduler.preempt.preemptions import AllEvicted, Announced, Began, Ending, Evicted, Freed, Plan
 from closeknit.scheduler.preempt.victim_order import ordered
 from closeknit.scheduler.preempt.victims import choose_victims
 from closeknit.scheduler.refusals import Refusals
@@ -46,7 +46,7 @@ from closeknit.scheduler.reservation import keeping
 from closeknit.scheduler.reservations import Reservations
 from closeknit.scheduler.settings import Settings
 from closeknit.scheduler.status import reports
-from closeknit.scheduler.waiting import WaitingQueue, order
+from closeknit.scheduler.waiting import WaitingQueue, next_unit, order
 
 
 class Core:
@@ -93,14 +93,17 @@ class Core:
         """What requests to evict and to nominate came to since the last look."""
         self._set_aside: list[Key] = []
         """Units to which something has happened since the last look; they are decided after the next."""
+        self._minimum_first = MinimumFirst()
         self._since: dict[Key, float] = {}
         """By unit that waits, when it could first be decided."""
 
     def next_time(self, now: float) -> float | None:
         """When something is due though nothing happens."""
         deadlines = (self.gangs.deadlines, self._refusals.deadlines, self.acting.deadlines)
+        held = self._holds_surplus(now)
         times = [
-            self.queue.next_time(now),
+            self._minimum_first.holds_until(now) if held else None,
+            self.queue.next_due() if held else self.queue.next_time(now),
             self.reservations.next_time(),
             self.preemptions.next_time(),
             *(each.next_time() for each in deadlines),
@@ -157,7 +160,7 @@ class Core:
                 unit = self.state.units.get(key)
                 is_bound = unit is None or isinstance(unit, PlaceableWorkload)
                 self.preemptions.waits_no_longer(key, bound=is_bound)
-        self._help_units(now)
+        self._reserve(now)
 
     def _settle(self, settled: Settled, now: float) -> None:
         unit, workload = settled.commit.unit, settled.verdict.workload
@@ -184,6 +187,7 @@ class Core:
             self._reporter.gone(key)
         if self._is_busy(key):
             return
+        self._minimum_first.competes(key)
         state = self.gangs.observe(key, workload, now, ran=key in self.state.have_run)
         if workload is None or self._refusals.holds(key, now):
             return
@@ -206,21 +210,29 @@ class Core:
     # ---------------------------------------------------------------------------------------- deciding
 
     def decide(self, now: float) -> Sequence[Verdict]:
-        """Decide the next unit, or all that have their minimum and could have more; none if nobody waits."""
-        workload = self._next(now)
-        if workload is None:
+        """Decide the next unit, or all that have their minimum and could have more; none if none is ready."""
+        self._consider_preemptions(now)
+        if self._holds_surplus(now) or (workload := self._next(now)) is None:
             return ()
-        if satisfied(workload.request.root) and self.queue.ready(now):
+        if satisfied(workload.request.root):
             verdicts = self._decided_surplus(workload, now)
         else:
-            verdict = self._decided_beside(workload, now)
-            contended = self.queue.ready(now) and not satisfied(workload.request.root)
-            whole = not contended or self.preemptions.plan_of(workload.object.key) is not None
-            verdicts = [verdict if whole else least(self.state.engine, verdict)]
+            verdicts = [self._decided_minimum(workload, now)]
         for verdict in verdicts:
             self._carry_out(verdict, now)
         self.counters.decisions += len(verdicts)
         return verdicts
+
+    def _decided_minimum(self, workload: PlaceableWorkload, now: float) -> Verdict:
+        """Decide a unit that lacks its minimum; it gets its surplus too if no other unit competes for it."""
+        verdict, key = self._decided_beside(workload, now), workload.object.key
+        contended = self.queue.ready(now) or bool(self._minimum_first)
+        if not contended or self.preemptions.plan_of(key) is not None:
+            return verdict
+        cut = least(self.state.engine, verdict)
+        if cut is not verdict and cut.outcome is not verdict.outcome:
+            self._minimum_first.cut(key, now)
+        return cut
 
     def _decided_surplus(self, workload: PlaceableWorkload, now: float) -> list[Verdict]:
         """Decide the surplus of units that have their minimum, the least satisfied first.
@@ -228,6 +240,7 @@ class Core:
         A unit that sees more free capacity than others, because of nominations, is decided alone, because two
         verdicts on the same free capacity must not both be committed. The others stay in the queue.
         """
+        self._minimum_first.decided()
         units = [workload]
         while (another := self._next(now)) is not None:
             units.append(another)
@@ -236,6 +249,9 @@ class Core:
                 if unit is not alone:
                     self.queue.put(unit, by_labels=self.state.engine.keeps_away)
             return [self._decided_beside(alone, now)]
+        if len(units) == 1:
+            return [self._decided_beside(workload, now)]
+        units.sort(key=order)
         nominated = self.preemptions.kept_from(units[0])
         with (
             keeping(self.state.engine, self.reservations.all(self.state)),
@@ -272,8 +288,14 @@ class Core:
         return replace(verdict, kept_for=tuple(sorted(units)))
 
     def ready(self, now: float) -> bool:
-        """Whether somebody could be decided now."""
-        return self.queue.ready(now)
+        """Whether a unit could be decided now."""
+        return self.queue.ready(now) and not self._holds_surplus(now)
+
+    def _holds_surplus(self, now: float) -> bool:
+        """Whether the next unit only wants surplus, and others are still being bound with their minimum."""
+        if not self._minimum_first or (following := self.queue.next(now, self.accounts)) is None:
+            return False
+        return satisfied(following.request.root) and self._minimum_first.holds_until(now) is not None
 
     def _next(self, now: float) -> PlaceableWorkload | None:
         while (workload := self.queue.take(now, self.accounts)) is not None and self.state.is_stale(workload):
@@ -312,9 +334,7 @@ class Core:
             return
         self.queue.failed(key, outcome, now)
         self.reservations.failed(verdict)
-        if self.preemptions.failed(verdict, now):
-            # Before units behind it are decided, which might take what it needs.
-            self._consider_preemption(now)
+        self.preemptions.failed(verdict, now)
         if isinstance(outcome, Placed):
             # Pods above its minimum are left, and none of them fits; others may still be to come.
             if not outcome.assignments:
@@ -359,7 +379,8 @@ class Core:
         if self.preemptions:
             self.preemptions.recharge(key)
             if self.preemptions.is_outranking(workload):
-                self._take_up(self.preemptions.check_fits(now), now)
+                self._set_aside += self._take_up(self.preemptions.check_fits(now), now)
+                self._wake()
         return True
 
     # -------------------------------------------------------------------------------------- preempting
@@ -409,6 +430,8 @@ class Core:
                             self.preemptions.was_evicted(victim.object.key, now)
                         self._reporter.displaced(victim, plan.workload)
                         self._observer.let_go(victim, "displaced", reports.why_displaced(plan.workload))
+                case AllEvicted():
+                    again += [victim.unit.workload.object.key for victim in plan.victims]
                 case Freed():
                     self.queue.activate(plan.key)
                 case Ending():
@@ -423,19 +446,34 @@ class Core:
             self._send(call, 0)
         return again
 
-    def _help_units(self, now: float) -> None:
-        """Make a plan for the first unit that may preempt, and reserve capacity for the first that waits."""
-        self._consider_preemption(now)
+    def _reserve(self, now: float) -> None:
+        """Reserve capacity for the first unit that waits."""
         self.reservations.consider(self.state, self.preemptions.kept_from, now)
         self.queue.wake(self.reservations.freed(), self.state.engine)
 
-    def _consider_preemption(self, now: float) -> None:
-        preemption = self.preemptions.consider(
-            self._place, self._choosing, self.acting.is_binding, self._reserved_before(now), now
-        )
-        if preemption is not None:
-            self.reservations.drop(preemption.plan.key)
-            self._wake()
+    def _consider_preemptions(self, now: float) -> None:
+        """Make plans for units that were tried and not placed, as far as they precede the next unit to try.
+
+        Trying a unit and making a plan for it are one step of the queue order.
+        """
+        to_be_tried: set[Key] = set()
+        while candidates := self.preemptions.candidates_now(now, to_be_tried):
+            following = self.queue.next(now, self.accounts)
+            entrants = candidates if following is None else [*candidates, following]
+            first = next_unit(entrants, self.accounts)
+            if first is following:
+                return
+            key = first.object.key
+            if self.queue.is_to_be_tried(key):
+                # Something changed that may help it; it backs off until it is tried.
+                to_be_tried.add(key)
+                continue
+            preemption = self.preemptions.consider(
+                key, self._choosing, self.acting.is_binding, self._reserved_before(now), now
+            )
+            if preemption is not None:
+                self.reservations.drop(key)
+                self._wake()
 
     def _reported(self, plan: Plan) -> None:
         self.preemptions.stored(plan)
@@ -447,11 +485,6 @@ class Core:
             return [holding for place in places for holding in place.held(self.state.engine)]
 
         return reserved
-
-    def _place(self, workload: PlaceableWorkload) -> tuple[object, ...]:
-        """A key that sorts units into queue order."""
-        first = order(workload)
-        return first[0], turn(workload, self.accounts), first
 
     def _choosing(self, workload: PlaceableWorkload) -> dict[str, Any]:
         """What else victims are chosen by."""

@@ -21,7 +21,8 @@ from closeknit.hub.workload import Companions, PlaceableWorkload, UnplaceableWor
 from closeknit.scheduler.gangs.states import BelowMinimum
 from closeknit.scheduler.known_failures import KnownFailures
 from closeknit.scheduler.metering import cheapest_first, lacking_for, metered
-from closeknit.scheduler.portions import minimum, part_of, within
+from closeknit.scheduler.needs import needs_others
+from closeknit.scheduler.portions import limited, minimum, part_of, within
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
@@ -142,7 +143,7 @@ def decide(
     if failures is not None:
         solve = partial(failures.solve, engine, explained=explained)
     verdict = _first_that_fits(engine, solve, cluster, workload, accounts)
-    return _afforded(engine, verdict, metered) if metered is not None else verdict
+    return _afforded(engine, solve, verdict, metered) if metered is not None else verdict
 
 
 def _first_that_fits(
@@ -255,8 +256,10 @@ def charge(accounts: Accounts, verdict: Verdict) -> None:
         accounts.charge(metered(verdict.workload, verdict.outcome.assignments))
 
 
-def _afforded(engine: Engine, verdict: Verdict, accounts: Accounts) -> Verdict:
-    """The verdict with as many pods as there is quota for."""
+def _afforded(
+    engine: Engine, solve: Callable[[Request], Outcome], verdict: Verdict, accounts: Accounts
+) -> Verdict:
+    """The verdict with as many pods as there is quota for, in domains that are chosen for these pods."""
     workload, placed = verdict.workload, verdict.outcome
     if not isinstance(placed, Placed):
         return verdict
@@ -272,4 +275,10 @@ def _afforded(engine: Engine, verdict: Verdict, accounts: Accounts) -> Verdict:
         taken = within(cheapest_first(workload.request, lacking[0].limiting), placed, affordable)
         if taken is None:
             return replace(verdict, outcome=refused(cost, lacking, workload.accounts[0].scope))
+    if len(taken) < len(placed.assignments) and not needs_others(workload.request):
+        # Pods without quota must not draw the others into a larger domain than they need.
+        alone = solve(limited(workload.request, taken))
+        if isinstance(alone, Placed) and len(alone.assignments) == len(taken):
+            described = engine.describe(workload.request, alone.assignments)
+            return replace(verdict, outcome=replace(described, statistics=alone.statistics))
     return replace(verdict, outcome=part_of(engine, workload.request, placed, taken))

@@ -1,16 +1,18 @@
-"""Whose turn it is among queues that share a cluster.
+"""The order between queues that share a cluster: section "Queue order" of the policy page.
 
-Within a queue, workloads keep their order. Between queues, the one whose next workload stays within its
-quota goes before one whose next workload does not; beyond that ``Accounts.standing`` decides, or where queues
-are charged for whole workloads, the place in the queue. Workloads without a queue are served like those of a
-queue that is never beyond its quota.
+Within a queue, workloads keep their order. Between queues, three criteria are compared level by level
+(``Accounts.standing``: within quota, priority of the queue, share), from the level on at which the queues
+of two workloads differ. So the order is a tournament: the first workload of each leaf queue represents it,
+the best of these represents the queue above, and so on to the top. Queues above the common one take no part
+in it: they would compare a large workload with a small one of the same queue. Workloads without a queue
+count as those of a queue that is never beyond its quota.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.workload import PlaceableWorkload, Workload
@@ -18,12 +20,59 @@ from closeknit.scheduler.metering import next_cost
 
 Lane: TypeAlias = tuple[str, ...]
 Turn: TypeAlias = tuple[tuple[bool, int, tuple[float, ...]], ...]
+Item = TypeVar("Item")
 
 _NEUTRAL = (False, -100, (0.0, 0.0, 0.0))
 """A queue that stays within its quota and has the priority that queues usually have."""
 _DEEPEST = 16
 """Queues that are nested deeper than this are not told apart below it."""
 _EVERYBODY: Turn = (_NEUTRAL,) * _DEEPEST
+
+
+def first_in_turn(
+    items: Sequence[Item], accounts: Accounts, entry: Callable[[Item], tuple[Workload, Any]]
+) -> Item:
+    """The item of the workload that is next; there must be at least one.
+
+    ``entry`` returns the workload of an item, and what sorts it among those between which queues do not
+    decide.
+    """
+
+    def turn_of(item: Item) -> Turn:
+        return turn(entry(item)[0], accounts)
+
+    return _first(items, entry, turn_of, 0)
+
+
+def _first(
+    items: Sequence[Item],
+    entry: Callable[[Item], tuple[Workload, Any]],
+    turn_of: Callable[[Item], Turn],
+    depth: int,
+) -> Item:
+    """The same among items whose queues are the same down to ``depth``."""
+    if len(items) == 1:
+        return items[0]
+    branches: dict[Lane, list[Item]] = {}
+    for item in items:
+        path = _path(entry(item)[0])
+        branches.setdefault(path[depth] if depth < len(path) else (), []).append(item)
+    champions = [
+        _first(members, entry, turn_of, depth + 1)
+        if queue
+        else min(members, key=lambda item: (turn_of(item), entry(item)[1]))
+        for queue, members in branches.items()
+    ]
+    if len(champions) == 1:
+        return champions[0]
+    return min(champions, key=lambda item: (turn_of(item)[depth:], entry(item)[1]))
+
+
+def _path(workload: Workload) -> tuple[Lane, ...]:
+    """The queues of a workload, outermost first, without the account of the cluster as a whole."""
+    if not workload.accounts:
+        return ()
+    return tuple(account.name for account in workload.accounts[0].around[-2::-1])
 
 
 def lane(workload: Workload) -> Lane:
@@ -50,18 +99,24 @@ def _planned(workload: Workload, accounts: Accounts) -> Turn:
     return ((borrows, *_NEUTRAL[1:]), *_EVERYBODY)[:_DEEPEST]
 
 
-def in_turn(workloads: Sequence[Workload], accounts: Accounts) -> Iterator[Workload]:
-    """The workloads in the order in which they are served; who takes one charges it before the next."""
+def in_turn(sequence: Sequence[Workload], accounts: Accounts) -> Iterator[Workload]:
+    """The workloads in the order in which they are decided; the caller charges one before it takes the
+    next.
+    """
     lanes: dict[Lane, deque[tuple[int, Workload]]] = {}
-    for place, workload in enumerate(workloads):
+    for place, workload in enumerate(sequence):
         lanes.setdefault((*lane(workload), workload.queue), deque()).append((place, workload))
     while lanes:
         if len(lanes) == 1:
             yield from (workload for _, workload in lanes.popitem()[1])
             return
-        # The place in the queue is another for each, so that workloads themselves are never compared.
-        heads = ((each[0], name) for name, each in lanes.items())
-        _, _, chosen = min((_planned(head, accounts), place, name) for (place, head), name in heads)
+        heads = [(name, workloads[0]) for name, workloads in lanes.items()]
+        chosen, _ = _first(
+            heads,
+            entry=lambda head: (head[1][1], head[1][0]),
+            turn_of=lambda head: _planned(head[1][1], accounts),
+            depth=0,
+        )
         yield lanes[chosen].popleft()[1]
         if not lanes[chosen]:
             del lanes[chosen]

@@ -28,7 +28,7 @@ from closeknit.scheduler.deciding import (
     charge,
     decide,
 )
-from closeknit.scheduler.fairness import Turn, in_turn, turn
+from closeknit.scheduler.fairness import Lane, first_in_turn, in_turn, lane
 from closeknit.scheduler.needs import share
 from closeknit.scheduler.portions import granted, minimum, part_of, step
 
@@ -91,37 +91,44 @@ def least(engine: Engine, verdict: Verdict) -> Verdict:
 
 
 def surplus(
-    engine: Engine, cluster: Cluster, workloads: Sequence[PlaceableWorkload], accounts: Accounts
+    engine: Engine,
+    cluster: Cluster,
+    workloads: Sequence[PlaceableWorkload],
+    accounts: Accounts,
 ) -> list[Verdict]:
-    """Which further pods workloads get whose minimum runs, the least satisfied first; nothing is applied.
+    """Decide which further pods workloads get whose minimum runs, pod by pod in queue order; apply nothing.
 
-    Of those that are equally satisfied the first goes first. The last one that can still grow gets all
-    that fits at once.
+    ``workloads`` are given in their order among equally satisfied ones. The last one that can still grow gets
+    all that fits at once.
     """
     grown, books = list(workloads), accounts.copy()
     taken: list[list[Assignment]] = [[] for _ in grown]
-    turns = [(_turn(each, books), i) for i, each in enumerate(grown)]
-    heapify(turns)
+    lanes: dict[Lane, list[tuple[float, int]]] = {}
+    for i, workload in enumerate(grown):
+        lanes.setdefault(lane(workload), []).append((share(workload.request.root), i))
+    for heap in lanes.values():
+        heapify(heap)
     with engine.fork():
-        while turns:
-            _, i = heappop(turns)
-            now = (_turn(grown[i], books), i)
-            if turns and now > turns[0]:
-                # Others of its queue were served since, and so it is not its turn any more.
-                heappush(turns, now)
-                continue
+        while lanes:
+            heads = [heap[0] for heap in lanes.values()]
+            head = first_in_turn(heads, books, lambda head: (grown[head[1]], head))
+            i = head[1]
+            own = lanes[lane(grown[i])]
+            heappop(own)
+            is_last = not own and len(lanes) == 1
             verdict = decide(engine, cluster, grown[i], books, explained=False)
             request, placed = grown[i].request, verdict.outcome
-            if not isinstance(placed, Placed):
-                continue
-            added = step(request, placed) if turns else placed.assignments
-            if not added:
-                continue
-            _apply(engine, books, replace(verdict, outcome=replace(placed, assignments=tuple(added))))
-            taken[i] += added
-            grown[i] = replace(grown[i], request=granted(request, added))
-            if turns:
-                heappush(turns, (_turn(grown[i], books), i))
+            added: Sequence[Assignment] = ()
+            if isinstance(placed, Placed):
+                added = placed.assignments if is_last else step(request, placed)
+            if isinstance(placed, Placed) and added:
+                _apply(engine, books, replace(verdict, outcome=replace(placed, assignments=tuple(added))))
+                taken[i] += added
+                grown[i] = replace(grown[i], request=granted(request, added))
+                if not is_last:
+                    heappush(own, (share(grown[i].request.root), i))
+            if not own:
+                del lanes[lane(grown[i])]
     return [_verdict(engine, cluster, each, some) for each, some in zip(workloads, taken, strict=True)]
 
 
@@ -253,10 +260,6 @@ def _apply(engine: Engine, accounts: Accounts, verdict: AnyVerdict) -> None:
     if isinstance(verdict.outcome, Placed):
         engine.apply(verdict.workload.request, verdict.outcome)
         charge(accounts, verdict)
-
-
-def _turn(workload: PlaceableWorkload, accounts: Accounts) -> tuple[Turn, float]:
-    return turn(workload, accounts), share(workload.request.root)
 
 
 def _verdict(

@@ -65,6 +65,29 @@ def part_of(engine: Engine, request: Request, placed: Placed, taken: Sequence[As
     return replace(engine.describe(request, taken), statistics=placed.statistics)
 
 
+def limited(request: Request, assignments: Iterable[Assignment]) -> Request:
+    """The same request for no other pods than these and those that run.
+
+    The members of a group that get no pod are left out of it, unless all of their pods run.
+    """
+    given = _by_set(assignments)
+
+    def fewer(pods: PodSet) -> PodSet:
+        names = {assignment.pod for assignment in given.get(pods.name, ())}
+        return replace(
+            pods,
+            count=len(pods.bound) + len(names),
+            minimum=min(pods.least, len(pods.bound) + len(names)),
+            pods=tuple(name for name in pods.pod_names() if name in names),
+        )
+
+    def without_empty(group: Group) -> Group:
+        members = tuple(member for member in group.members if _has_pods(member))
+        return replace(group, members=members, minimum=min(group.least, len(members)))
+
+    return replace(request, root=request.root.mapped(fewer, without_empty))
+
+
 def granted(request: Request, assignments: Iterable[Assignment]) -> Request:
     """The same request once these pods run."""
     given = _by_set(assignments)
@@ -88,6 +111,10 @@ def _by_set(assignments: Iterable[Assignment]) -> dict[str, list[Assignment]]:
     for each in assignments:
         given.setdefault(each.pod_set, []).append(each)
     return given
+
+
+def _has_pods(member: Member) -> bool:
+    return bool(member.count if isinstance(member, PodSet) else member.members)
 
 
 def _formed(member: Member, given: _Given) -> bool:

@@ -15,7 +15,7 @@ Time and dice come in as arguments.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
@@ -40,7 +40,7 @@ from closeknit.scheduler.changes import (
     TopologiesChanged,
 )
 from closeknit.scheduler.deciding import Failed
-from closeknit.scheduler.fairness import Lane, lane, turn
+from closeknit.scheduler.fairness import Lane, first_in_turn, lane
 from closeknit.scheduler.needs import likeness, satisfied, share
 from closeknit.scheduler.wakers import Wakers
 
@@ -55,6 +55,16 @@ def order(workload: Workload) -> Order:
     if not isinstance(workload, PlaceableWorkload) or not satisfied(workload.request.root):
         return (False, 0.0, *queue_order(workload))
     return (True, share(workload.request.root), *queue_order(workload))
+
+
+def next_unit(units: Sequence[PlaceableWorkload], accounts: Accounts) -> PlaceableWorkload:
+    """The unit that is next in queue order, of at least one.
+
+    A unit that lacks its minimum precedes all that do not, whatever their queues use.
+    """
+    places = [(workload, order(workload)) for workload in units]
+    surplus = min(place[0] for _, place in places)
+    return first_in_turn([each for each in places if each[1][0] == surplus], accounts, lambda each: each)[0]
 
 
 @dataclass(slots=True, eq=False)
@@ -230,14 +240,21 @@ class WaitingQueue:
             self._offer_first(unit.alike)
         return unit.workload
 
+    def next(self, now: float, accounts: Accounts) -> PlaceableWorkload | None:
+        """The unit that ``take`` would return."""
+        unit = self._next(now, accounts)
+        return unit.workload if unit is not None else None
+
     def ready(self, now: float) -> bool:
         """Whether somebody can be taken now."""
         return self._next(now) is not None
 
     def next_time(self, now: float) -> float | None:
         """When somebody can be taken; None where that needs a change first."""
-        if self.ready(now):
-            return now
+        return now if self.ready(now) else self.next_due()
+
+    def next_due(self) -> float | None:
+        """When the next unit that backs off may be taken; None where that needs a change first."""
         while self._due and not self._due[0][2].awake:
             heappop(self._due)
         return self._due[0][0] if self._due else None
@@ -296,8 +313,7 @@ class WaitingQueue:
                 del self._front[queue]
         if accounts is None or len(first) < 2:
             return min(first, key=lambda each: each.order, default=None)
-        # Whoever lacks its minimum goes before all who do not, whatever their queues have.
-        return min(first, key=lambda each: (each.order[0], turn(each.workload, accounts), each.order))
+        return self._units[next_unit([unit.workload for unit in first], accounts).object.key]
 
     def _first(self, queue: Lane, now: float) -> _Unit | None:
         """The first unit of a queue that may be taken."""

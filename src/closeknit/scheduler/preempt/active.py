@@ -202,7 +202,10 @@ class Preemptions:
 
     def is_outranking(self, workload: PlaceableWorkload) -> bool:
         """Whether a unit may take capacity that is nominated for another one."""
-        return any(key != workload.object.key and not self._precedes(key, workload) for key in self._active)
+        return any(
+            key != workload.object.key and preemption.nominates and not self._precedes(key, workload)
+            for key, preemption in self._active.items()
+        )
 
     def next_time(self) -> float:
         """When something is due though nothing happens; infinity if nothing is."""
@@ -278,24 +281,24 @@ class Preemptions:
 
     # ----------------------------------------------------------------------------------------- considering
 
+    def candidates_now(self, now: float, but: AbstractSet[Key]) -> list[PlaceableWorkload]:
+        """The first unit of every lane that may be considered now, without some."""
+        return self.candidates.firsts(now, but) if self._enabled else []
+
     def consider(
         self,
-        place: Callable[[PlaceableWorkload], Any],
+        key: Key,
         choosing: Callable[[PlaceableWorkload], Mapping[str, Any]],
         is_binding: Callable[[Key], bool],
         kept: Callable[[PlaceableWorkload], Sequence[Holding]],
         now: float,
     ) -> Preemption | None:
-        """Make a plan for the first unit that may have one now, if any set of victims helps it.
+        """Make a plan for one of ``candidates_now``, if any set of victims helps it.
 
         ``choosing`` returns further arguments of ``choose_victims``, ``kept`` what is reserved for others.
         """
-        if not self._enabled:
-            return None
-        verdict = self.candidates.take(place, self._running_pods, now)
-        if verdict is None:
-            return None
-        workload, key = verdict.workload, verdict.workload.object.key
+        verdict = self.candidates.take(key, self._running_pods, now)
+        workload = verdict.workload
         own = self._active.get(key)
         if own is not None and any(own.requested()):
             # Whether these pods leave is known in a moment.
@@ -441,10 +444,13 @@ class Preemptions:
 
     def _precedes(self, key: Key, workload: PlaceableWorkload) -> bool:
         """Whether a unit must leave free what is nominated for another one."""
-        if key == workload.object.key:
+        if key == workload.object.key or not self._active[key].nominates:
             return False
         nominee = self._nominations[key].workload
-        return not (lane(nominee) == lane(workload) and workload.priority > nominee.priority)
+        if lane(nominee) != lane(workload) or workload.priority <= nominee.priority:
+            return True
+        # Minimum before surplus: priority comes later in the queue order.
+        return satisfied(workload.request.root) and not satisfied(nominee.request.root)
 
     def _nominated_for_others(self, workload: PlaceableWorkload) -> Iterator[Holding]:
         for key in self._active:
@@ -552,7 +558,7 @@ class Preemptions:
             nominated_key(self._pod_key(key, assignment.pod)): Holding(
                 workload.request.name, assignment.node, sets[assignment.pod_set].resources
             )
-            for assignment in self._left(key)
+            for assignment in (self._left(key) if self._active[key].nominates else ())
         }
         for pod in nomination.charged.keys() - now.keys():
             self._state.charge_nomination(pod, None)

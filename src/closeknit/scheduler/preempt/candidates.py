@@ -7,24 +7,26 @@
 | again, if no set of victims helped | the first victim becomes old enough |
 | again, after a plan was given up | its backoff has passed |
 
-One unit at a time, in queue order: before units behind it are tried, so that these do not take what it needs.
-A search looks at everything that runs, so a few may be made at once, and later ones with pauses: each costs
-an estimate of its time, and as much time passes for free.
+One unit at a time, in queue order: after units before it were tried, and before units behind it are, so
+that these do not take what it needs. The core merges this order with that of the queue; here are the first
+units of every lane. A search looks at everything that runs, so a few may be made at once, and later ones
+with pauses: each costs an estimate of its time, and as much time passes for free.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
-from typing import Any
 
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import PlaceableWorkload
 from closeknit.scheduler.deciding import Verdict
+from closeknit.scheduler.fairness import Lane, lane
 from closeknit.scheduler.preempt.preemptions import Limits
+from closeknit.scheduler.waiting import Order, order
 
 PAUSE = 0.25
 """Seconds that a search costs at least."""
@@ -68,6 +70,8 @@ class Candidates:
         self._limits = limits
         self._candidates: dict[Key, _Candidate] = {}
         self._ready: dict[Key, None] = {}
+        self._lanes: dict[Lane, list[tuple[Order, Key]]] = {}
+        """Those that are ready as a heap for each lane; entries of others are passed over."""
         self._dormant: dict[Key, None] = {}
         self._times: list[tuple[float, int, Key]] = []
         """When others are due, as a heap; entries of the past are passed over."""
@@ -155,23 +159,29 @@ class Candidates:
         """The last search tried so many sets."""
         self._paid_at += PAUSE_FOR_A_TRIAL * trials
 
-    def take(
-        self, place: Callable[[PlaceableWorkload], Any], running_pods: int, now: float
-    ) -> Verdict | None:
-        """The first unit to be considered now, by a key that sorts units into queue order."""
+    def firsts(self, now: float, but: AbstractSet[Key] = frozenset()) -> list[PlaceableWorkload]:
+        """The first unit of every lane that may be considered now, without some; none until searches are
+        paid.
+        """
         while self._times and self._times[0][0] <= now:
             due, number, key = heappop(self._times)
             if not self._is_past(due, number, key):
                 self._wake(key, now)
         if now < self._paid_at - CREDIT:
-            return None
+            return []
         if self._may_wake:
-            self._ready.update(self._dormant)
+            for key in self._dormant:
+                self._make_ready(key)
             self._dormant.clear()
         self._seen_version = self._version
         if not self._ready:
-            return None
-        key = min(self._ready, key=lambda each: place(self._candidates[each].verdict.workload))
+            self._lanes.clear()
+            return []
+        found = (self._first(own, but) for own in list(self._lanes))
+        return [workload for workload in found if workload is not None]
+
+    def take(self, key: Key, running_pods: int, now: float) -> Verdict:
+        """Consider a unit that may be, as it was last tried."""
         del self._ready[key]
         self._paid_at = max(self._paid_at, now) + PAUSE + PAUSE_FOR_A_POD * running_pods
         return self._candidates[key].verdict
@@ -201,11 +211,37 @@ class Candidates:
         self._candidates[key].due = due
         heappush(self._times, (due, next(self._order), key))
 
+    def _make_ready(self, key: Key) -> None:
+        workload = self._candidates[key].verdict.workload
+        self._ready[key] = None
+        heappush(self._lanes.setdefault(lane(workload), []), (order(workload), key))
+
+    def _first(self, own: Lane, but: AbstractSet[Key]) -> PlaceableWorkload | None:
+        """The first unit of a lane that is ready and not among some."""
+        heap = self._lanes[own]
+        kept: list[tuple[Order, Key]] = []
+        first: PlaceableWorkload | None = None
+        while heap and first is None:
+            place, key = heap[0]
+            workload = self._candidates[key].verdict.workload if key in self._ready else None
+            if workload is None or order(workload) != place:
+                heappop(heap)
+            elif key in but:
+                kept.append(heappop(heap))
+            else:
+                first = workload
+        if kept:
+            heap += kept
+            heapify(heap)
+        elif not heap:
+            del self._lanes[own]
+        return first
+
     def _wake(self, key: Key, now: float) -> None:
         candidate = self._candidates[key]
         candidate.due = inf
         if candidate.considered_at != self._version or candidate.retry_at <= now:
-            self._ready[key] = None
+            self._make_ready(key)
         else:
             self._dormant[key] = None
             if candidate.retry_at < inf:

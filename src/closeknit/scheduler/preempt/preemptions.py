@@ -6,7 +6,7 @@
 | Planned | report stored, budgets allow the whole set | Evicting | write nominations; evict, unit by unit |
 | Planned | report stored, a budget does not allow the set | Waiting | evict nothing |
 | Planned, Waiting | preemptor or victims changed | (ended) | Changed: the unit is decided again |
-| Waiting | budgets allow the whole set | Evicting | write nominations; evict, unit by unit |
+| Waiting | budgets allow the whole set | (ended) | Changed: the unit is decided again |
 | Waiting | eviction deadline | (ended) | BudgetExhausted: back off |
 | Evicting | eviction refused for now, or no answer | Evicting | retry it later; go on to no further unit |
 | Evicting | eviction refused for good | (ended) | EvictionRefused: back off |
@@ -19,9 +19,10 @@
 | Evicting, Nominated | nominated capacity was lost or taken | (ended) | NoLongerFits: back off |
 
 Every state has a deadline: ``eviction_deadline`` after the plan for Planned, Waiting and Evicting together,
-``nomination_deadline`` and the longest termination grace period after that for Nominated. From Planned on
-the placement is nominated. A plan ends in exactly one of the endings above, and only one that evicted
-nothing, or whose unit was bound, ends without a backoff.
+``nomination_deadline`` and the longest termination grace period after that for Nominated. The placement is
+nominated in every state but Waiting, in which nothing is freed: others may use what is free meanwhile. A
+plan ends in exactly one of the endings above, and only one that evicted nothing, or whose unit was bound,
+ends without a backoff.
 
 Pure: time and what is known of pods are arguments; calls are returned. A plan that frees nothing but what is
 being freed already begins in Nominated. ``tests/property/test_preemption_model.py`` explores the
@@ -168,11 +169,15 @@ class Began(msgspec.Struct, frozen=True):
     """The first eviction is about to be requested."""
 
 
+class AllEvicted(msgspec.Struct, frozen=True):
+    """No victim is left to be evicted, so that the victims may be decided again."""
+
+
 class Freed(msgspec.Struct, frozen=True):
     """Every victim is gone, so that the unit fits now."""
 
 
-Step: TypeAlias = Announced | Evict | Evicted | Began | Freed | Ending
+Step: TypeAlias = Announced | Evict | Evicted | Began | AllEvicted | Freed | Ending
 
 
 @dataclass(slots=True)
@@ -217,6 +222,11 @@ class Preemption:
         return self.state in (State.EVICTING, State.NOMINATED)
 
     @property
+    def nominates(self) -> bool:
+        """Whether the placement is kept free for the preemptor."""
+        return self.state is not State.WAITING
+
+    @property
     def is_announced(self) -> bool:
         """Whether the plan is, or is to be, in the report of its unit."""
         return self.announced or self.has_begun
@@ -253,11 +263,14 @@ class Preemption:
         if self.state is State.PLANNED and not self.announced and now >= self.announce_at:
             self.announced = True
             steps.append(Announced())
-        if self.state is State.PLANNED and self.reported:
-            self.state = State.WAITING
-        if self.state is State.WAITING and budgets.room_for(self.pods_to_evict, in_flight):
-            self.state = State.EVICTING
-            steps.append(Began())
+        if self.state in (State.PLANNED, State.WAITING) and self.reported:
+            has_room = budgets.room_for(self.pods_to_evict, in_flight)
+            if self.state is State.WAITING and has_room:
+                # Others may have taken since what the plan counts on.
+                return [*steps, Ending.CHANGED]
+            self.state = State.EVICTING if has_room else State.WAITING
+            if has_room:
+                steps.append(Began())
         if self.state is State.EVICTING:
             steps += self._evict(pods, now)
         if self.state is State.NOMINATED and not self.freed and not any(self.holding_back(pods)):
@@ -315,6 +328,7 @@ class Preemption:
                 # No further unit is broken while one is refused.
                 return
         self._nominate(pods, now)
+        yield AllEvicted()
 
     def _accepted(self, key: Key) -> list[Step]:
         self._attempts[key].at = inf
