@@ -18,22 +18,6 @@ from tests.policy.shrinking import drawn, shrunk
 Run = Callable[[Sequence], Result]
 FOUND = sorted((Path(__file__).parent / "found").glob("*.yaml"))
 SAMPLES = {"all": 120, "plain": 40, "limits": 40}
-DIFFERING = {"limits": {33}}
-"""Seeds of the samples on which the core still departs from the page. The test fails once one of them agrees."""
-KNOWN: dict[str, str] = {
-    "a-plan-that-waits-for-a-budget-is-charged": "quota is charged for a plan that waits for a budget",
-    "a-pod-made-again-at-once-comes-after-surplus": "a replaced pod is decided after the next look",
-    "a-single-pod-that-takes-a-nomination": "units in back-off are overtaken",
-    "a-unit-that-never-preempts-is-overtaken": "not tried in queue order",
-    "domain-is-chosen-for-pods-without-quota": "placed for pods that have no quota",
-    "evicted-single-pods-are-placed-in-another-order": "evicted units are not tried in queue order",
-    "evicted-units-are-placed-in-another-order": "evicted units are not tried in queue order",
-    "order-below-a-common-queue-ignores-that-queue": "queues are compared from the top",
-    "order-by-queue-priority-below-a-common-queue": "queues are compared from the top",
-    "surplus-is-given-with-the-last-minimum": "the last unit gets its surplus with its minimum",
-    "surplus-takes-what-is-nominated-for-a-minimum": "surplus of higher priority takes a nomination",
-}
-"""Sequences on which the core still departs from the page, with the reason. Delete the line of one that agrees."""
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +28,7 @@ def run() -> Iterator[Run]:
 
 @pytest.mark.parametrize("flavour", SAMPLES)
 def test_the_same_units_run_as_in_the_policy_model(run: Run, flavour: str) -> None:
-    known = DIFFERING.get(flavour, set())
-    seeds = [seed for seed in range(1, SAMPLES[flavour] + 1) if seed not in known]
-    assert list(_differences(run, flavour, seeds)) == []
-    assert all(run(sequences.draw(seed, FLAVOURS[flavour])).difference is not None for seed in known)
+    assert list(_differences(run, flavour, range(1, SAMPLES[flavour] + 1))) == []
 
 
 @pytest.mark.long
@@ -57,11 +38,7 @@ def test_the_same_units_run_as_in_the_policy_model_on_ten_thousand_sequences(run
 
 
 @pytest.mark.parametrize("file", FOUND, ids=lambda file: file.stem)
-def test_a_sequence_that_once_differed_is_the_same_as_in_the_policy_model(
-    run: Run, file: Path, request: pytest.FixtureRequest
-) -> None:
-    if file.stem in KNOWN:
-        request.applymarker(pytest.mark.xfail(reason=KNOWN[file.stem], strict=True))
+def test_a_sequence_that_once_differed_is_the_same_as_in_the_policy_model(run: Run, file: Path) -> None:
     sequence = sequences.read(file.read_text())
     result = run(sequence)
     assert not result.ambiguous

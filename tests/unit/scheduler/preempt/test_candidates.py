@@ -26,7 +26,9 @@ KEY = A.workload.object.key
 
 
 def taken(candidates: Candidates, now: float) -> Verdict | None:
-    return candidates.take(lambda unit: -unit.priority, 0, now)
+    """Consider the first unit: here all are in one lane."""
+    firsts = candidates.firsts(now)
+    return candidates.take(firsts[0].object.key, 0, now) if firsts else None
 
 
 def test_a_unit_is_considered_at_once_and_complete_once_it_was_quiet() -> None:
