@@ -217,9 +217,9 @@ def path(world: World, queue: str) -> list[Queue]:
 # --------------------------------------------------------------------------------------- queue order
 
 
-def queue_order(world: World) -> list[Unit]:
-    """Section "Queue order": all waiting units, the next one first."""
-    waiting = [unit for unit in world.units.values() if unit.waiting]
+def queue_order(world: World, units: Iterable[Unit] | None = None) -> list[Unit]:
+    """Section "Queue order": all waiting units, or some of them, the next one first."""
+    waiting = [unit for unit in (world.units.values() if units is None else units) if unit.waiting]
     ordered: list[Unit] = []
     # Minimum before surplus is compared first, across all queues.
     for group in ([u for u in waiting if u.lacking], [u for u in waiting if not u.lacking]):
@@ -371,23 +371,28 @@ def _solved(  # noqa: PLR0917 (a key of the cache)
 def try_unit(world: World, unit: Unit) -> bool:
     """Section "Queue order": bind the minimum of a unit, or one more pod; whether that was possible.
 
-    Section "Nomination": a unit for which something is nominated gets all pods of its plan, or the plan is dropped.
+    Section "Nomination": a unit for which something is nominated gets as many pods as its plan has, or the plan is
+    dropped.
     """
-    if (nominated := world.nominations.pop(unit.name, None)) is not None:
-        nodes = helps(world, unit, len(nominated), frozenset())
-        if nodes is not None:
-            bind(world, unit, nodes)
-            return True
+    nominated = world.nominations.pop(unit.name, None)
+    least = unit.least if nominated is None else len(nominated)
+    nodes = None
+    if (pods := affordable(world, unit)) >= least:
+        nodes = placement(world, unit, pods, least)
+    if nodes is None and nominated is not None:
         # A unit of higher priority took what was nominated, and the plan is given up.
         unit.consider_after = world.now + BACKOFF
-    pods = affordable(world, unit)
-    if pods < unit.least:
-        return False
-    nodes = placement(world, unit, pods, unit.least)
+        return try_unit(world, unit)
     if nodes is None:
         return False
-    bind(world, unit, nodes[: unit.least])
+    bind(world, unit, nodes[:least])
     return True
+
+
+def could_be_placed(world: World, unit: Unit) -> bool:
+    """Section "Queue order": whether a unit could be placed if it were tried now, without evicting others."""
+    pods = affordable(world, unit)
+    return pods >= unit.least and placement(world, unit, pods, unit.least) is not None
 
 
 def bind(world: World, unit: Unit, nodes: Sequence[str]) -> None:
@@ -561,9 +566,10 @@ def respects_budgets(world: World, pods: Iterable[str]) -> bool:
 
 def helps(world: World, unit: Unit, pods: int, gone: frozenset[str]) -> list[str] | None:
     """Section "Victim sets": where so many pods of a unit fit once others are gone; None if they do not."""
-    if affordable(world, unit, gone) < pods:
+    if (most := affordable(world, unit, gone)) < pods:
         return None
-    return placement(world, unit, pods, pods, gone)
+    nodes = placement(world, unit, most, pods, gone)
+    return nodes[:pods] if nodes is not None else None
 
 
 @dataclass(frozen=True)
@@ -637,8 +643,15 @@ def _is_close(one: VictimSet, other: VictimSet) -> bool:
 def carry_out(world: World, unit: Unit, plan: Plan) -> None:
     """Section "The plan": evict, and bind what was nominated."""
     world.log.append(f"{world.now:.0f} evict {' '.join(plan.victims.names)} for {unit.name}")
+    others = [other for other in queue_order(world) if other is not unit]
     evict(world, plan.victims.names)
     world.nominations[unit.name] = plan.nodes
+    # A live scheduler tries others before it evicts, and usage is released only then.
+    reordered = [other for other in queue_order(world) if other in others]
+    if reordered != [other for other in others if other in reordered] and any(
+        could_be_placed(world, other) for other in reordered
+    ):
+        raise AmbiguousError("an eviction changes the order of other units")
 
 
 def evict(world: World, names: Iterable[str]) -> None:
@@ -865,7 +878,11 @@ def settle(world: World) -> None:
 
 def step(world: World) -> bool:
     """Section "Queue order": the first unit that can be placed or can evict others; whether there was one."""
-    for unit in queue_order(world):
+    order = queue_order(world)
+    placeable = [unit for unit in order if could_be_placed(world, unit)]
+    if placeable and queue_order(world, placeable)[0] is not placeable[0]:
+        raise AmbiguousError("a unit that cannot be placed represents its queue, or does not")
+    for unit in order:
         if try_unit(world, unit):
             return True
         if (plan := considered(world, unit)) is not None:

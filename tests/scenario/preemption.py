@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from random import Random
 from typing import Any, cast
 
 from closeknit.apis.core_v1 import Pod
+from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.embedded.loading import load
 from closeknit.kube.errors import ApiError
@@ -132,7 +134,7 @@ class Recorder(Silence):
     The report of a plan takes a moment to be stored, as it does on a server.
     """
 
-    def __init__(self, clock: HandClock) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._tasks: set[asyncio.Task[None]] = set()
         self.reports: list[tuple[str, ...]] = []
@@ -168,11 +170,15 @@ class Recorder(Silence):
 
 
 class Contest:
-    """A cluster, its kubelet and controllers, and the scheduler."""
+    """A cluster, its kubelet and controllers, and the scheduler.
 
-    def __init__(self, settings: Settings | None = None) -> None:
-        self.clock = HandClock()
-        self.cluster = EmbeddedCluster(DEFINITIONS, clock=self.clock, dice=Random(1), gang_api=True)
+    On the embedded cluster time is virtual; on a real API server (``real``) it passes by itself.
+    """
+
+    def __init__(self, settings: Settings | None = None, real: KubernetesApi | None = None) -> None:
+        self.clock: Clock = SYSTEM_CLOCK if real is not None else HandClock()
+        embedded = partial(EmbeddedCluster, DEFINITIONS, clock=self.clock, dice=Random(1), gang_api=True)
+        self.cluster = cast("EmbeddedCluster", real) if real is not None else embedded()
         self.api = Watched(cast("KubernetesApi", self.cluster))
         self.recorder = Recorder(self.clock)
         self._settings = settings or Settings()
@@ -224,9 +230,17 @@ class Contest:
     async def settle(self, seconds: float = 1.0, step: float = 0.25) -> None:
         """Let time pass, a little at a time."""
         for _ in range(max(round(seconds / step), 1)):
-            await self.clock.advance(step)
+            await (self.clock.advance(step) if isinstance(self.clock, HandClock) else asyncio.sleep(step))
             if self._work is not None and self._work.done():
                 self._work.result()
+
+    async def settle_until(self, condition: Callable[[], Awaitable[bool]], seconds: float) -> bool:
+        """Let time pass until a condition holds; return whether it did in time."""
+        for _ in range(round(seconds / 0.25)):
+            if await condition():
+                return True
+            await self.settle(0.25)
+        return await condition()
 
     async def pods(self) -> dict[str, Pod]:
         """All pods by name."""
@@ -262,6 +276,22 @@ async def contest(objects: Iterable[Json], settings: Settings | None = None) -> 
         others.cancel()
         await asyncio.gather(others, return_exceptions=True)
         await made.cluster.close()
+
+
+@asynccontextmanager
+async def real_contest(api: KubernetesApi, objects: Iterable[Json]) -> AsyncIterator[Contest]:
+    """The same on a real API server without objects, beside Kubernetes' own controllers and a simulated kubelet."""
+    live = Contest(real=api)
+    await live.create(*PRIORITIES, *objects)
+    kubelet = asyncio.create_task(run_standins(api, random=Random(3), controllers=False, leases=False))
+    await live.begin()
+    try:
+        yield live
+        assert not kubelet.done(), kubelet
+    finally:
+        await live.end()
+        kubelet.cancel()
+        await asyncio.gather(kubelet, return_exceptions=True)
 
 
 def nodes(number: int, gpus: int = 8) -> list[Json]:

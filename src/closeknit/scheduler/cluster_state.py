@@ -33,6 +33,7 @@ from closeknit.dialects.store.store import Entry, Store
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
 from closeknit.engine import Engine
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
@@ -289,8 +290,13 @@ class ClusterState:
         """Count what is nominated for a pod as usage of its unit's queue, None to release it."""
         self.usage.set_pod(pod, holding)
 
-    def without_nominations(self, pods: Iterable[Key]) -> AbstractContextManager[None]:
-        """Decide as if what is nominated for these pods were not used."""
+    @property
+    def accounts(self) -> Accounts:
+        """What every queue uses."""
+        return self.usage.accounts
+
+    def without_usage(self, pods: Iterable[Key]) -> AbstractContextManager[None]:
+        """Decide as if these pods, or what is nominated for them, used no quota."""
         return self.usage.without(pods)
 
     def queue_capacity(self) -> Resources:

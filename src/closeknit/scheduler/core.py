@@ -167,6 +167,8 @@ class Core:
         self._reporter.pods_bound(settled.commit.bound_pods)
         if settled.commit.whole:
             self._refusals.clear(unit)
+            # Only now may its pods be victims.
+            self.preemptions.candidates.something_changed()
             self._reporter.placed(settled.verdict)
             self._observer.scheduled(workload, now - self._since.pop(unit, now))
             return
@@ -227,7 +229,7 @@ class Core:
         """Decide a unit that lacks its minimum; it gets its surplus too if no other unit competes for it."""
         verdict, key = self._decided_beside(workload, now), workload.object.key
         contended = self.queue.ready(now) or bool(self._minimum_first)
-        if not contended or self.preemptions.plan_of(key) is not None:
+        if not contended or self.preemptions.plans_surplus(key):
             return verdict
         cut = least(self.state.engine, verdict)
         if cut is not verdict and cut.outcome is not verdict.outcome:
@@ -493,7 +495,10 @@ class Core:
             units = self.state.units.values()
             running = [unit for unit in units if unit.accounts and unit.running]
             waiting = [unit for unit in self.queue if unit.accounts]
-            shares = FairShares(self.state.queue_capacity(), self.accounts, running, waiting)
+            # What is nominated for a unit is part of what it asks for, as long as it waits.
+            with self.state.without_usage(self.preemptions.nominated_pods()):
+                used = self.accounts.copy()
+            shares = FairShares(self.state.queue_capacity(), used, running, waiting)
         return {"accounts": self.accounts, "shares": shares, "order": self._victim_order}
 
     def _bind(self, workload: Workload, assignment: Assignment) -> Bind | None:

@@ -60,7 +60,8 @@ def _first(
     champions = [
         _first(members, entry, turn_of, depth + 1)
         if queue
-        else min(members, key=lambda item: (turn_of(item), entry(item)[1]))
+        # Units of one queue keep their order; of those without one, what must borrow from a cohort is last.
+        else min(members, key=lambda item: (turn_of(item) if depth == 0 else (), entry(item)[1]))
         for queue, members in branches.items()
     ]
     if len(champions) == 1:

@@ -14,6 +14,7 @@ from math import inf
 from typing import Any, NamedTuple, Protocol
 
 from closeknit.engine import Engine
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Assignment, Placed, Unplaceable
@@ -23,6 +24,7 @@ from closeknit.scheduler.commit import Nominate
 from closeknit.scheduler.deciding import Verdict
 from closeknit.scheduler.fairness import lane
 from closeknit.scheduler.needs import satisfied
+from closeknit.scheduler.portions import minimum
 from closeknit.scheduler.preempt.budgets import Budgets
 from closeknit.scheduler.preempt.candidates import PAUSE, Candidates
 from closeknit.scheduler.preempt.eligibility import Kind, may_preempt_from
@@ -44,6 +46,7 @@ from closeknit.scheduler.preempt.preemptions import (
 )
 from closeknit.scheduler.preempt.running import BoundPod, RunningUnit
 from closeknit.scheduler.preempt.victims import NoVictims, VictimSet
+from closeknit.scheduler.waiting import next_unit
 
 Choose = Callable[..., VictimSet | NoVictims]
 
@@ -97,8 +100,12 @@ class ClusterView(PodStates, Protocol):
     def charge_nomination(self, pod: Key, holding: Holding | None) -> None:
         """Count what is nominated for a pod as usage of its unit's queue, None to release it."""
 
-    def without_nominations(self, pods: Iterable[Key]) -> AbstractContextManager[None]:
-        """Decide as if what is nominated for these pods were not used."""
+    def without_usage(self, pods: Iterable[Key]) -> AbstractContextManager[None]:
+        """Decide as if these pods, or what is nominated for them, used no quota."""
+
+    @property
+    def accounts(self) -> Accounts:
+        """What every queue uses."""
 
 
 class StepOf(NamedTuple):
@@ -115,6 +122,8 @@ class _Nomination:
     workload: PlaceableWorkload
     """The unit as it was when the plan was made or extended."""
     assignments: tuple[Assignment, ...]
+    has_victims: bool
+    """Whether pods were, or are to be, evicted for it; else it uses what others free anyway."""
     restored: bool = False
     """Whether it was read from pods at the start: then the plan is not known any more."""
     charged: dict[Key, Holding] = field(default_factory=dict)
@@ -161,6 +170,15 @@ class Preemptions:
         """The plan for a unit."""
         preemption = self._active.get(key)
         return preemption.plan if preemption is not None else None
+
+    def plans_surplus(self, key: Key) -> bool:
+        """Whether the plan for a unit has capacity for more than the minimum that the unit lacks."""
+        preemption = self._active.get(key)
+        if preemption is None:
+            return False
+        plan, outcome = preemption.plan, preemption.plan.verdict.outcome
+        assert isinstance(outcome, Placed)
+        return len(minimum(plan.workload.request, outcome)) < len(outcome.assignments)
 
     def announced_plan_of(self, key: Key) -> Plan | None:
         """The plan for a unit, once it is to be reported."""
@@ -311,18 +329,21 @@ class Preemptions:
         if not running and not leaving:
             self.candidates.rest(verdict, inf, now)
             return None
-        chosen = self._choose(
-            self._state.engine,
-            self._state.topologies,
-            workload,
-            running,
-            now=now,
-            budgets=self._state.budgets(),
-            leaving=[pod.holding for pod in leaving],
-            nominated_for_others=[*kept(workload), *self._nominated_for_others(workload)],
-            in_flight=self._in_flight(),
-            **choosing(workload),
-        )
+        more = choosing(workload)
+        # Pods that other plans evict are gone in all questions, and so is the usage of their queues.
+        with self._state.without_usage(gone):
+            chosen = self._choose(
+                self._state.engine,
+                self._state.topologies,
+                workload,
+                running,
+                now=now,
+                budgets=self._state.budgets(),
+                leaving=[pod.holding for pod in leaving],
+                nominated_for_others=[*kept(workload), *self._nominated_for_others(workload)],
+                in_flight=self._in_flight(),
+                **more,
+            )
         self.candidates.spent(chosen.trials)
         if isinstance(chosen, NoVictims):
             self.candidates.rest(verdict, chosen.retry_at, now)
@@ -346,10 +367,15 @@ class Preemptions:
         )
         quiet = self.candidates.quiet_at(key)
         self.candidates.planned(key)
+        before = self._nominations.get(key)
+        has_victims = bool(plan.victims) or (before is not None and before.has_victims)
         self._release(key)
         preemption = self._active[key] = Preemption.begun(plan, self._limits, self._state, now, quiet)
-        self._nominations[key] = _Nomination(workload, plan.assignments)
+        self._nominations[key] = _Nomination(workload, plan.assignments, has_victims)
         self._charge(key)
+        if plan.victims:
+            # What it frees may also help units for which no set of victims did.
+            self.candidates.something_changed()
         return preemption
 
     # ------------------------------------------------------------------------------------------- advancing
@@ -395,7 +421,13 @@ class Preemptions:
     def check_fits(self, now: float) -> list[StepOf]:
         """End plans whose placement a node or another unit has made impossible."""
         return [
-            self._end(preemption, Ending.NO_LONGER_FITS if preemption.has_begun else Ending.CHANGED, now)
+            self._end(
+                preemption,
+                Ending.NO_LONGER_FITS
+                if preemption.has_begun and self._nominations[key].has_victims
+                else Ending.CHANGED,
+                now,
+            )
             for key, preemption in list(self._active.items())
             if not self._fits(key)
         ]
@@ -419,12 +451,16 @@ class Preemptions:
 
     def uncharged(self, workload: PlaceableWorkload) -> AbstractContextManager[None]:
         """Let a unit be decided without the usage that is nominated for units that it precedes."""
-        return self._state.without_nominations(
+        return self._state.without_usage(
             pod
             for key, nomination in self._nominations.items()
             if key != workload.object.key and not self._precedes(key, workload)
             for pod in nomination.charged
         )
+
+    def nominated_pods(self) -> Iterator[Key]:
+        """The names under which nominations are charged to queues."""
+        return (pod for nomination in self._nominations.values() for pod in nomination.charged)
 
     def recharge(self, key: Key) -> None:
         """Pods of a unit were assumed: what is nominated for them is not charged on top."""
@@ -447,6 +483,8 @@ class Preemptions:
         if key == workload.object.key or not self._active[key].nominates:
             return False
         nominee = self._nominations[key].workload
+        if not self._nominations[key].has_victims:
+            return next_unit([nominee, workload], self._state.accounts) is nominee
         if lane(nominee) != lane(workload) or workload.priority <= nominee.priority:
             return True
         # Minimum before surplus: priority comes later in the queue order.
@@ -574,8 +612,13 @@ class Preemptions:
                 self._state.charge_nomination(pod, None)
 
     def _being_evicted(self, unit: Key) -> Iterator[BoundPod]:
-        """Pods that other plans evict, and those that the plan of a unit itself has evicted already."""
+        """Pods that other plans evict, and those that the plan of a unit itself has evicted already.
+
+        A plan that has to wait for a budget evicts nothing, perhaps never.
+        """
         for key, preemption in self._active.items():
+            if not preemption.will_evict:
+                continue
             for pod in preemption.pods_to_evict:
                 if key != unit or pod.key in preemption.evicted:
                     yield pod
@@ -599,7 +642,7 @@ class Preemptions:
         planned = {
             victim.unit.workload.object.key
             for key, preemption in self._active.items()
-            if key != workload.object.key
+            if key != workload.object.key and preemption.will_evict
             for victim in preemption.plan.victims
         }
         for key, unit in self._running.items():
@@ -637,7 +680,7 @@ class Preemptions:
         freeing = tuple(pod for pod in self._state.leaving_pods(now) if pod.node in nodes)
         plan = Plan(verdict, verdict, Kind.FREED, (), freeing)
         self._active[key] = Preemption.begun(plan, self._limits, self._state, now)
-        self._nominations[key] = _Nomination(workload, tuple(assignments), restored=True)
+        self._nominations[key] = _Nomination(workload, tuple(assignments), has_victims=True, restored=True)
         self._charge(key)
 
 

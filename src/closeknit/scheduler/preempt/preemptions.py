@@ -222,6 +222,11 @@ class Preemption:
         return self.state in (State.EVICTING, State.NOMINATED)
 
     @property
+    def will_evict(self) -> bool:
+        """Whether its victims leave unless something changes: one that waits for a budget may never begin."""
+        return self.has_begun or not self.plan.waits_for
+
+    @property
     def nominates(self) -> bool:
         """Whether the placement is kept free for the preemptor."""
         return self.state is not State.WAITING
