@@ -102,9 +102,12 @@ class Foreseen:
             self.world.queues[queue.name] = _queue(queue)
 
     def happen(self, event: Event, at: float) -> None:
-        """Carry out an event and the policy after it."""
+        """Carry out the policy until an event, the event, and the policy long after it."""
         world = self.world
+        if world.now:
+            model.settle_until(world, at)
         world.now = world.stamp = at
+        world.doubt = ""
         _apply(world, self.outside, event)
         world.version += 1
         for unit in list(world.units.values()):
@@ -452,7 +455,9 @@ class Live:
             del self.outside.units[unit.name]
 
     async def _make_later(self, unit: UnitSpec, name: str) -> None:
-        await self.clock.sleep(model.MADE_AGAIN_AFTER)
+        # Pods that are evicted together come back together, though their evictions are milliseconds apart.
+        rest_of_second = 1.0 - (self.clock.monotonic() - self.began) % 1.0
+        await self.clock.sleep(rest_of_second + model.MADE_AGAIN_AFTER - 1.0)
         if self.outside.units.get(unit.name) is unit:
             await self._create_pod(unit, name)
 
@@ -656,6 +661,9 @@ async def compare(bed: Bed, sequence: Sequence) -> Result:
                 )
                 return result
             difference = _difference(index, live, foreseen)
+            if foreseen.world.doubt and (difference is not None or live.running() != foreseen.running()):
+                result.ambiguous = foreseen.world.doubt
+                return result
             if difference is not None:
                 result.difference = difference
                 return result

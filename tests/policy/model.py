@@ -38,6 +38,8 @@ BACKOFF = 10.0
 """Seconds until a unit of which a plan was given up makes the next one."""
 MADE_AGAIN_AFTER = 2.0
 """Seconds until a controller makes a pod again, unless it is prompt."""
+LONGEST_RETRY = 10.0
+"""Seconds within which a unit that was tried and not placed may be passed by one behind it."""
 CLOSE = 90.0
 """Seconds by which lost work of two sets must differ, as a live scheduler decides some seconds later."""
 
@@ -105,7 +107,7 @@ class Unit:
     """Whether its minimum ran since it last had no running pod."""
     stale_since: float | None = None
     evicted: float | None = None
-    """When it was evicted whole, if ever."""
+    """When it was evicted whole for another unit, if ever."""
     changed: float = -inf
     """When its pods or its object changed last."""
     consider_after: float = -inf
@@ -191,6 +193,12 @@ class World:
     """By unit, the nodes of the pods of its plan, once the victims are gone and until it is bound."""
     just_bound: set[str] = field(default_factory=set)
     """Units of which pods were bound since the last event or timer; a live scheduler may still be binding them."""
+    plan_victims: set[str] = field(default_factory=set)
+    """Units that lost pods to a plan since the last event or timer; a live scheduler may still be evicting them."""
+    not_placed: dict[str, float] = field(default_factory=dict)
+    """By unit, when it was last tried and not placed."""
+    doubt: str = ""
+    """Why seconds may decide what runs since the last event, empty if they do not."""
     log: list[str] = field(default_factory=list)
     """What was decided, for people."""
 
@@ -592,6 +600,9 @@ def plan_for(world: World, unit: Unit) -> Plan | None:
         without = _answered(world, unit, frozenset(world.just_bound))
         if without is not None:
             raise AmbiguousError("a victim was only just bound")
+        world.doubt = "a victim was only just bound, and is found after a rest"
+    if plan is not None and any(name in world.plan_victims for name, _ in plan.victims.pods):
+        world.doubt = "a victim still loses pods to another plan"
     return plan
 
 
@@ -644,8 +655,12 @@ def carry_out(world: World, unit: Unit, plan: Plan) -> None:
     """Section "The plan": evict, and bind what was nominated."""
     world.log.append(f"{world.now:.0f} evict {' '.join(plan.victims.names)} for {unit.name}")
     others = [other for other in queue_order(world) if other is not unit]
-    evict(world, plan.victims.names)
     world.nominations[unit.name] = plan.nodes
+    _doubt_nodes(world, others, plan)
+    evict(world, plan.victims.names, by_unit=True)
+    world.plan_victims |= {name for name, _ in plan.victims.pods}
+    if len(plan.nodes) < len(unit.pending) and any(not other.lacking for other in others):
+        world.doubt = "surplus of others is planned while a plan for the minimum is under way"
     # A live scheduler tries others before it evicts, and usage is released only then.
     reordered = [other for other in queue_order(world) if other in others]
     if reordered != [other for other in others if other in reordered] and any(
@@ -654,15 +669,26 @@ def carry_out(world: World, unit: Unit, plan: Plan) -> None:
         raise AmbiguousError("an eviction changes the order of other units")
 
 
-def evict(world: World, names: Iterable[str]) -> None:
-    """Pods go, and their controllers make new ones if they do."""
+def _doubt_nodes(world: World, others: Iterable[Unit], plan: Plan) -> None:
+    """Section "Quota": victims that leave hold their nodes, and how long they do depends on the kubelet."""
+    for other in others:
+        pods = affordable(world, other)
+        meanwhile = placement(world, other, pods, other.least) if pods >= other.least else None
+        if meanwhile is not None and meanwhile != placement(
+            world, other, pods, other.least, plan.victims.gone
+        ):
+            world.doubt = "another unit gets other nodes while victims still hold theirs"
+
+
+def evict(world: World, names: Iterable[str], *, by_unit: bool = False) -> None:
+    """Pods go, for another unit or because they are stale, and their controllers make new ones if they do."""
     affected: dict[str, Unit] = {}
     for name in names:
         unit = world.unit_of(name)
         affected[unit.name] = unit
         lose(world, unit, name)
     for unit in affected.values():
-        if not unit.running:
+        if by_unit and not unit.running:
             unit.evicted = world.now
         look_at_minimum(world, unit)
 
@@ -870,6 +896,7 @@ def settle(world: World) -> None:
     Raises ``CircleError`` if it never ends.
     """
     world.just_bound.clear()
+    world.plan_victims.clear()
     for _ in range(MOST_STEPS):
         if not (evict_stale(world) or step(world)):
             return
@@ -882,13 +909,36 @@ def step(world: World) -> bool:
     placeable = [unit for unit in order if could_be_placed(world, unit)]
     if placeable and queue_order(world, placeable)[0] is not placeable[0]:
         raise AmbiguousError("a unit that cannot be placed represents its queue, or does not")
+    _doubt_backoff(world, placeable)
     for unit in order:
         if try_unit(world, unit):
             return True
+        world.not_placed[unit.name] = world.now
         if (plan := considered(world, unit)) is not None:
             carry_out(world, unit, plan)
             return True
     return False
+
+
+def _doubt_backoff(world: World, placeable: Sequence[Unit]) -> None:
+    """Section "Queue order": a unit that has just failed is tried again later, and others meanwhile.
+
+    That matters if the first one that can be placed is such a unit, and takes what others need.
+    """
+    if len(placeable) < 2:
+        return
+    first_unit, *others = placeable
+    if world.now - world.not_placed.get(first_unit.name, -inf) >= LONGEST_RETRY:
+        return
+    nodes = placement(world, first_unit, affordable(world, first_unit), first_unit.least) or []
+    taken = list(zip(first_unit.pending, nodes[: first_unit.least], strict=False))
+    for pod, node in taken:
+        pod.node = node
+    can_follow = all(could_be_placed(world, other) for other in others)
+    for pod, _ in taken:
+        pod.node = ""
+    if not can_follow:
+        world.doubt = "a unit that backs off may be passed by others"
 
 
 def moments(world: World) -> Iterator[float]:

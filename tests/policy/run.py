@@ -60,6 +60,8 @@ def count(totals: Counter[str], result: Result) -> None:
     totals["other nodes"] += result.moved
     totals["differences"] += result.difference is not None
     totals["cut short as ambiguous"] += bool(result.ambiguous)
+    if result.ambiguous:
+        totals[f'("{result.ambiguous}")'] += 1
 
 
 def _print(totals: Counter[str], began: float) -> None:

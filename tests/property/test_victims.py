@@ -356,9 +356,10 @@ class Rules:
         """What is evicted, with its cost; None if nothing helps."""
         pods = self.wanted_set
         goals = ((Goal.ALL_PODS, pods.count), (Goal.LEAST, pods.least))
+        if self.fits([], pods.least):
+            # Surplus must not take what others free.
+            return Goal.LEAST if pods.least < pods.count else Goal.ALL_PODS, Kind.FREED, [], ()
         for waits, (goal, count) in product((False, True), goals):
-            if not waits and self.fits([], count):
-                return goal, Kind.FREED, [], ()
             for kind in (Kind.RECLAIM, Kind.PREEMPT):
                 helping = [
                     gone

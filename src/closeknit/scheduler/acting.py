@@ -6,7 +6,7 @@ One commit a unit at a time: while one is under way, the unit is not decided aga
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -95,6 +95,10 @@ class Acting:
     def is_binding(self, unit: Key) -> bool:
         """Whether pods of a unit are being bound."""
         return unit in self._commits
+
+    def verdicts(self) -> Iterator[Verdict]:
+        """The placements that are being bound."""
+        return (settled.verdict for settled in self._commits.values())
 
     def busy_with(self, unit: Key) -> bool:
         """Whether something is under way for a unit, so that it must not be decided now."""

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from closeknit.dialects.core.binding_volumes import Preparation
+from closeknit.dialects.core.priority import queue_order
 from closeknit.hub.cluster import Holding
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
@@ -37,7 +38,16 @@ from closeknit.scheduler.planning import Verdict, decide, least, surplus
 from closeknit.scheduler.preempt.active import Preemptions, StepOf
 from closeknit.scheduler.preempt.fair_share import FairShares
 from closeknit.scheduler.preempt.nominations import held
-from closeknit.scheduler.preempt.preemptions import AllEvicted, Announced, Began, Ending, Evicted, Freed, Plan
+from closeknit.scheduler.preempt.preemptions import (
+    AllEvicted,
+    Announced,
+    Began,
+    Ending,
+    Evicted,
+    Freed,
+    Plan,
+    Waits,
+)
 from closeknit.scheduler.preempt.victim_order import ordered
 from closeknit.scheduler.preempt.victims import choose_victims
 from closeknit.scheduler.refusals import Refusals
@@ -46,7 +56,7 @@ from closeknit.scheduler.reservation import keeping
 from closeknit.scheduler.reservations import Reservations
 from closeknit.scheduler.settings import Settings
 from closeknit.scheduler.status import reports
-from closeknit.scheduler.waiting import WaitingQueue, next_unit, order
+from closeknit.scheduler.waiting import WaitingQueue, next_unit
 
 
 class Core:
@@ -153,7 +163,11 @@ class Core:
         # Before anybody comes: who asks for the same does not overtake those who are woken.
         self.queue.wake(news.changes, self.state.engine)
         for key in again:
+            waited = self.queue.get(key)
             self._look_at(key, self.state.units.get(key), now)
+            if (waits := self.queue.get(key)) is not waited and _has_queue(waited, waits):
+                # Fair shares follow from what waits, too.
+                self.preemptions.candidates.something_changed()
             if not self._lacks_room(key):
                 self.reservations.drop(key)
             if self.queue.get(key) is None and not self.acting.is_binding(key):
@@ -253,7 +267,7 @@ class Core:
             return [self._decided_beside(alone, now)]
         if len(units) == 1:
             return [self._decided_beside(workload, now)]
-        units.sort(key=order)
+        units.sort(key=queue_order)
         nominated = self.preemptions.kept_from(units[0])
         with (
             keeping(self.state.engine, self.reservations.all(self.state)),
@@ -436,17 +450,24 @@ class Core:
                     again += [victim.unit.workload.object.key for victim in plan.victims]
                 case Freed():
                     self.queue.activate(plan.key)
+                case Waits():
+                    self._nomination_released(plan)
                 case Ending():
                     again += [victim.unit.workload.object.key for victim in plan.victims]
                     self.queue.activate(plan.key)
-                    nodes = {assignment.node for assignment in plan.assignments}
-                    changes: list[Change] = [NodeChanged(node) for node in sorted(nodes)]
-                    self.queue.wake(changes, self.state.engine)
+                    self._nomination_released(plan)
                     if step.is_failure:
                         self._reporter.gave_up(plan, step)
         for call in self.preemptions.nominations_to_write():
             self._send(call, 0)
         return again
+
+    def _nomination_released(self, plan: Plan) -> None:
+        """Let the units be tried that what was nominated for a plan kept out."""
+        nodes = {assignment.node for assignment in plan.assignments}
+        changes: list[Change] = [NodeChanged(node) for node in sorted(nodes)]
+        self.queue.wake(changes, self.state.engine)
+        self.preemptions.candidates.something_changed()
 
     def _reserve(self, now: float) -> None:
         """Reserve capacity for the first unit that waits."""
@@ -492,13 +513,13 @@ class Core:
         """What else victims are chosen by."""
         shares = None
         if workload.accounts:
-            units = self.state.units.values()
-            running = [unit for unit in units if unit.accounts and unit.running]
+            # Units that are being bound neither run nor wait yet, and their queues use what is assumed.
+            units = [unit for unit in self.state.units.values() if unit.accounts]
             waiting = [unit for unit in self.queue if unit.accounts]
             # What is nominated for a unit is part of what it asks for, as long as it waits.
             with self.state.without_usage(self.preemptions.nominated_pods()):
                 used = self.accounts.copy()
-            shares = FairShares(self.state.queue_capacity(), used, running, waiting)
+            shares = FairShares(self.state.queue_capacity(), used, units, waiting, self.acting.verdicts())
         return {"accounts": self.accounts, "shares": shares, "order": self._victim_order}
 
     def _bind(self, workload: Workload, assignment: Assignment) -> Bind | None:
@@ -549,6 +570,11 @@ class Core:
 def _not_understood(workload: Workload, error: Exception) -> Problem:
     said = f"{type(error).__name__}: {error}"
     return sentences.NOT_UNDERSTOOD.at((), kind=workload.object.kind, error=said)
+
+
+def _has_queue(*workloads: Workload | None) -> bool:
+    """Whether any of these units, as far as they are there, has a queue."""
+    return any(workload is not None and workload.accounts for workload in workloads)
 
 
 def _pod_key(workload: Workload, name: str) -> Key:

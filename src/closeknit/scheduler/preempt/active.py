@@ -342,6 +342,7 @@ class Preemptions:
                 leaving=[pod.holding for pod in leaving],
                 nominated_for_others=[*kept(workload), *self._nominated_for_others(workload)],
                 in_flight=self._in_flight(),
+                resumed=own is not None and self._nominations[key].has_victims,
                 **more,
             )
         self.candidates.spent(chosen.trials)
@@ -617,7 +618,7 @@ class Preemptions:
         A plan that has to wait for a budget evicts nothing, perhaps never.
         """
         for key, preemption in self._active.items():
-            if not preemption.will_evict:
+            if not preemption.nominates:
                 continue
             for pod in preemption.pods_to_evict:
                 if key != unit or pod.key in preemption.evicted:
@@ -642,7 +643,7 @@ class Preemptions:
         planned = {
             victim.unit.workload.object.key
             for key, preemption in self._active.items()
-            if key != workload.object.key and preemption.will_evict
+            if key != workload.object.key and preemption.nominates
             for victim in preemption.plan.victims
         }
         for key, unit in self._running.items():

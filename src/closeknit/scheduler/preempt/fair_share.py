@@ -12,14 +12,17 @@ Computed per resource and for the queues below each parent, as KAI documents it 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from closeknit.hub.accounts import Accounts
+from closeknit.hub.outcome import Placed
 from closeknit.hub.quota import NO_LIMIT, Account
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import PlaceableWorkload, Workload
+from closeknit.scheduler.deciding import Verdict
 
 UNITS: Mapping[str, int] = {"cpu": 10**6, "memory": 10**6}
 """The unit in which a resource is divided: thousandths of a core, millions of bytes, else one."""
@@ -95,28 +98,29 @@ class FairShares:
         self,
         capacity: Resources,
         accounts: Accounts,
-        running: Iterable[Workload],
+        units: Iterable[Workload],
         waiting: Iterable[PlaceableWorkload],
+        binding: Iterable[Verdict] = (),
     ) -> None:
         """Compute them.
 
         ``capacity`` is what all schedulable nodes have allocatable, whatever is used of it. Usage is what
-        ``accounts`` are charged. ``running`` and ``waiting`` name the queues; those that wait also add their
-        open pods to the demand.
+        ``accounts`` are charged. ``units`` and ``waiting`` name the queues: all units that run or are being
+        bound, and those that wait, which also add their open pods to the demand. ``binding`` are the verdicts
+        that are being bound: the accounts are charged for their pods, and the demand is what they left out.
         """
         self._accounts = accounts
         self._children: dict[tuple[str, ...], dict[tuple[str, ...], Account]] = {}
         self._asked: dict[tuple[str, ...], Resources] = {}
         self._shares: dict[tuple[tuple[str, ...], str], int] = {}
         roots: dict[tuple[str, ...], Account] = {}
-        for workload in running:
+        for workload in units:
             self._note(workload, roots)
         for workload in waiting:
             self._note(workload, roots)
-            asked = open_demand(workload)
-            if workload.accounts:
-                queue = workload.accounts[0].name
-                self._asked[queue] = self._asked.get(queue, Resources()) + asked
+            self._ask(workload, open_demand(workload))
+        for verdict in binding:
+            self._ask(verdict.workload, _left_out(verdict))
         for root in roots.values():
             for resource in root.quota:
                 self._divide(root, resource, capacity.get(resource, 0))
@@ -124,6 +128,11 @@ class FairShares:
     def of(self, queue: Account, resource: str) -> int:
         """The fair share of a queue; 0 for a queue without use and demand."""
         return self._shares.get((queue.name, resource), 0)
+
+    def _ask(self, workload: PlaceableWorkload, resources: Resources) -> None:
+        if workload.accounts:
+            queue = workload.accounts[0].name
+            self._asked[queue] = self._asked.get(queue, Resources()) + resources
 
     def _note(self, workload: Workload, roots: dict[tuple[str, ...], Account]) -> None:
         if not workload.accounts:
@@ -171,4 +180,15 @@ def open_demand(workload: PlaceableWorkload) -> Resources:
     for pods in workload.request.root.pod_sets():
         if pods.open:
             total += pods.resources * pods.open
+    return total
+
+
+def _left_out(verdict: Verdict) -> Resources:
+    """What the open pods of a workload ask for that its placement leaves out."""
+    placed = verdict.outcome.assignments if isinstance(verdict.outcome, Placed) else ()
+    counts = Counter(assignment.pod_set for assignment in placed)
+    total = Resources()
+    for pods in verdict.workload.request.root.pod_sets():
+        if (left := pods.open - counts[pods.name]) > 0:
+            total += pods.resources * left
     return total

@@ -4,9 +4,9 @@
 |---|---|---|---|
 | Planned | the unit has not changed for ``quiet`` | Planned | report the plan |
 | Planned | report stored, budgets allow the whole set | Evicting | write nominations; evict, unit by unit |
-| Planned | report stored, a budget does not allow the set | Waiting | evict nothing |
+| Planned | report stored, a budget does not allow the set | Waiting | evict nothing; release the nomination |
 | Planned, Waiting | preemptor or victims changed | (ended) | Changed: the unit is decided again |
-| Waiting | budgets allow the whole set | (ended) | Changed: the unit is decided again |
+| Planned for a budget, Waiting | budgets allow the whole set | (ended) | Changed: the unit is decided again |
 | Waiting | eviction deadline | (ended) | BudgetExhausted: back off |
 | Evicting | eviction refused for now, or no answer | Evicting | retry it later; go on to no further unit |
 | Evicting | eviction refused for good | (ended) | EvictionRefused: back off |
@@ -20,9 +20,9 @@
 
 Every state has a deadline: ``eviction_deadline`` after the plan for Planned, Waiting and Evicting together,
 ``nomination_deadline`` and the longest termination grace period after that for Nominated. The placement is
-nominated in every state but Waiting, in which nothing is freed: others may use what is free meanwhile. A
-plan ends in exactly one of the endings above, and only one that evicted nothing, or whose unit was bound,
-ends without a backoff.
+nominated in every state, but not for a plan that waits for a budget, or is going to: nothing is freed for
+it, and others may use what is free meanwhile. A plan ends in exactly one of the endings above, and only one
+that evicted nothing, or whose unit was bound, ends without a backoff.
 
 Pure: time and what is known of pods are arguments; calls are returned. A plan that frees nothing but what is
 being freed already begins in Nominated. ``tests/property/test_preemption_model.py`` explores the
@@ -177,7 +177,11 @@ class Freed(msgspec.Struct, frozen=True):
     """Every victim is gone, so that the unit fits now."""
 
 
-Step: TypeAlias = Announced | Evict | Evicted | Began | AllEvicted | Freed | Ending
+class Waits(msgspec.Struct, frozen=True):
+    """A budget does not allow the evictions any more, so what was nominated is released meanwhile."""
+
+
+Step: TypeAlias = Announced | Evict | Evicted | Began | AllEvicted | Freed | Waits | Ending
 
 
 @dataclass(slots=True)
@@ -222,14 +226,12 @@ class Preemption:
         return self.state in (State.EVICTING, State.NOMINATED)
 
     @property
-    def will_evict(self) -> bool:
-        """Whether its victims leave unless something changes: one that waits for a budget may never begin."""
-        return self.has_begun or not self.plan.waits_for
-
-    @property
     def nominates(self) -> bool:
-        """Whether the placement is kept free for the preemptor."""
-        return self.state is not State.WAITING
+        """Whether its victims count as leaving, and the placement is kept free for the preemptor.
+
+        A plan that waits for a budget may never begin.
+        """
+        return self.has_begun or (self.state is State.PLANNED and not self.plan.waits_for)
 
     @property
     def is_announced(self) -> bool:
@@ -270,12 +272,16 @@ class Preemption:
             steps.append(Announced())
         if self.state in (State.PLANNED, State.WAITING) and self.reported:
             has_room = budgets.room_for(self.pods_to_evict, in_flight)
-            if self.state is State.WAITING and has_room:
+            if has_room and not self.nominates:
                 # Others may have taken since what the plan counts on.
                 return [*steps, Ending.CHANGED]
-            self.state = State.EVICTING if has_room else State.WAITING
             if has_room:
+                self.state = State.EVICTING
                 steps.append(Began())
+            else:
+                if self.nominates:
+                    steps.append(Waits())
+                self.state = State.WAITING
         if self.state is State.EVICTING:
             steps += self._evict(pods, now)
         if self.state is State.NOMINATED and not self.freed and not any(self.holding_back(pods)):

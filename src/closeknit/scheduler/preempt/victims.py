@@ -1,9 +1,11 @@
 """Choose which running pods to evict so that a waiting unit fits.
 
-A victim set helps if the unit fits once its pods are gone, tried on a fork of the engine. Of all sets that
-help and are allowed, the best by the victim order is chosen. First sets that respect disruption budgets, then
-sets that must wait for one; for each, first all pods of the unit are asked for, then the least that is worth
-placing; for each, first what is being freed already, then reclaim, then preemption.
+A victim set helps if the unit fits once its pods are gone, tried on a fork of the engine. Of all sets
+that help and are allowed, the best by the victim order is chosen. If the least that is worth placing fits
+into what is being freed already, nothing is evicted. Else sets that respect disruption budgets come first,
+then sets that must wait for one; for each, first all pods of the unit are asked for, then the least; for
+each, first reclaim, then preemption. A unit for which pods were evicted already may use what is being freed
+for all its pods.
 
 The search is a branch and bound over *evictions*: whole units, and the smallest sets of surplus pods. Sets
 are enumerated in the victim order with a heap, so the first one that helps is the best one. It is cut by
@@ -105,6 +107,7 @@ def choose_victims(
     leaving: Sequence[Holding] = (),
     nominated_for_others: Sequence[Holding] = (),
     in_flight: Sequence[BoundPod] = (),
+    resumed: bool = False,
     order: Sequence[Criterion] = VICTIM_ORDER,
     trials: int = TRIALS,
 ) -> VictimSet | NoVictims:
@@ -114,8 +117,10 @@ def choose_victims(
     accounts are charged for it and for what is nominated for others.
 
     ``leaving`` is what pods hold that are being deleted, or that another plan evicts; these must not be among
-    the pods of ``running``. ``in_flight`` are pods whose eviction was requested and not answered yet. Without
-    ``shares`` nothing is reclaimed from other queues.
+    the pods of ``running``. ``in_flight`` are pods whose eviction was requested and not answered yet.
+    ``resumed``: pods were evicted for this unit before, so all of its pods may use what is being freed;
+    without it, what others free is not taken for surplus while others lack their minimum. Without ``shares``
+    nothing is reclaimed from other queues.
     """
     # Eligibility does not depend on what is tried, so it is asked once.
     eligible = [
@@ -127,9 +132,12 @@ def choose_victims(
     exact = True
     with attempt.prepared(leaving, nominated_for_others):
         searches: list[_Search] = []
-        for goal in _goals(workload):
-            if (verdict := attempt.verdict((), goal)) is not None:
-                return VictimSet(Kind.FREED, goal, verdict, (), (), exact=exact, trials=attempt.count)
+        goals = _goals(workload)
+        if not resumed and (freed := _freed(attempt, goals[-1], exact=exact)) is not None:
+            return freed
+        for goal in goals:
+            if resumed and (freed := _freed(attempt, goal, exact=exact)) is not None:
+                return freed
             for kind in (Kind.RECLAIM, Kind.PREEMPT):
                 units = [(unit, since.whole_from <= now) for unit, since in eligible if since.kind is kind]
                 reclaim = None
@@ -154,6 +162,14 @@ def choose_victims(
             exact = search.exhausted
     protected = sum(any(rules.budgets.forbid(pod) for pod in unit.pods) for unit, _ in eligible)
     return NoVictims(len(tried), protected, retry_at(workload, running, now), exact, attempt.count)
+
+
+def _freed(attempt: Trials, goal: Goal, *, exact: bool) -> VictimSet | None:
+    """What is being freed already, if the unit fits into it."""
+    verdict = attempt.verdict((), goal)
+    if verdict is None:
+        return None
+    return VictimSet(Kind.FREED, goal, verdict, (), (), exact=exact, trials=attempt.count)
 
 
 def _goals(workload: PlaceableWorkload) -> tuple[Goal, ...]:
