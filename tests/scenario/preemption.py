@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from random import Random
 from typing import Any, cast
@@ -13,8 +13,8 @@ from closeknit.apis.core_v1 import Pod
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.embedded.loading import load
-from closeknit.kube.errors import ApiError
-from closeknit.kube.port import KubernetesApi
+from closeknit.kube.errors import AlreadyExistsError, ApiError
+from closeknit.kube.port import KubernetesApi, MergePatch
 from closeknit.kube.resources import PODS
 from closeknit.kube.standins import run_standins
 from closeknit.scheduler.loop import Scheduler
@@ -181,6 +181,7 @@ class Contest:
         self.cluster = cast("EmbeddedCluster", real) if real is not None else embedded()
         self.api = Watched(cast("KubernetesApi", self.cluster))
         self.recorder = Recorder(self.clock)
+        self._real = real
         self._settings = settings or Settings()
         self.scheduler = self._new_scheduler()
         self._work: asyncio.Task[None] | None = None
@@ -224,6 +225,9 @@ class Contest:
             await asyncio.gather(self._work, return_exceptions=True)
 
     async def create(self, *objects: Json) -> None:
+        if self._real is not None:
+            await _create(self._real, objects)
+            return
         refused = await load(self.cluster, list(objects))
         assert not refused, refused
 
@@ -256,6 +260,20 @@ class Contest:
             and pod.status.phase == "Running"
             and not pod.metadata.deletion_timestamp
         }
+
+
+async def _create(api: KubernetesApi, objects: Iterable[Json]) -> None:
+    """Create objects on a real API server, with their status; existing ones, like priority classes, are kept."""
+    served = {(resource.api_version, resource.kind): resource for resource in await api.resources()}
+    for obj in objects:
+        resource = served[obj["apiVersion"], obj["kind"]]
+        with suppress(AlreadyExistsError):
+            await api.create(resource, obj)
+        if (status := obj.get("status")) and "status" in resource.subresources:
+            meta = obj["metadata"]
+            namespace = meta.get("namespace", "default") if resource.namespaced else ""
+            patch = MergePatch({"status": status})
+            await api.patch(resource, meta["name"], patch, namespace=namespace, subresource="status")
 
 
 @asynccontextmanager
