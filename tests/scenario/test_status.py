@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from closeknit.kube.port import KubernetesApi
+from closeknit.kube.port import KubernetesApi, MergePatch
 from closeknit.kube.resources import EVENTS, NODES, PODS
 from closeknit.testing.faulty_api import Fault, FaultyApi
 from tests.scenario.bound import POD_GROUPS, TOPOLOGIES
@@ -77,6 +77,23 @@ async def test_a_report_that_was_lost_in_a_crash_is_written_by_the_next_schedule
             None
         ) == 0
         await cluster.kill()
+        cluster.start()
+        await cluster.settle()
+
+        assert await cluster.shown() == ("True", "Scheduled")
+        assert await cluster.wrong() == []
+
+
+@pytest.mark.parametrize("surplus", ["none waits", "one pod waits"])
+async def test_a_bound_pod_that_a_killed_scheduler_reported_to_wait_is_corrected_by_the_next_one(
+    surplus: str,
+) -> None:
+    waiting = [pod("p9", "g", gpus=3)] * (surplus == "one pod waits")
+    async with running(*gang(4), *waiting) as cluster:
+        await cluster.kill()
+        late = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        patch = MergePatch({"status": {"conditions": [late]}})
+        await cluster.api.patch(PODS, "p0", patch, namespace="default", subresource="status")
         cluster.start()
         await cluster.settle()
 

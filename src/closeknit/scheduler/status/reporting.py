@@ -342,6 +342,15 @@ class Reporter:
                 self._dismissed[subject.key] = self._clock.monotonic() + self._pace.settling
             subject.dismissed, subject.wanted = True, None
 
+    def _check_bound_pods(self, workload: Workload) -> None:
+        """Have bound pods of a unit that is new to this scheduler checked not to show that they wait.
+
+        A scheduler that was killed may have written that late, and not taken it back.
+        """
+        for pod in workload.running:
+            if self._denied(pod_key := Key("", "Pod", workload.object.namespace, pod.name)):
+                self._dismissed.setdefault(pod_key, self._clock.monotonic())
+
     def _forget_unworded(self, key: Key) -> None:
         """Something else is to be reported of a unit, or nothing."""
         self._doubts.forget(key)
@@ -353,6 +362,7 @@ class Reporter:
         unit = self._units.get(key)
         if unit is None or unit.ended:
             unit = self._units[key] = _Unit(Subject(workload.key, workload))
+            self._check_bound_pods(workload)
         subject = unit.subject
         subject.workload = workload
         self._want(subject, Rank.PLACED if told.state is State.SCHEDULED else Rank.UNIT, told, since)
@@ -431,10 +441,7 @@ class Reporter:
         if told is not None and reported and _same_constraint(told, wanted):
             return
         if unit is None:
-            for pod in workload.running:
-                # A scheduler that was killed may have written that late, and not taken it back.
-                if self._denied(pod_key := Key("", "Pod", workload.object.namespace, pod.name)):
-                    self._start(self._correct_pod(pod_key))
+            self._check_bound_pods(workload)
             shown = self._show(workload.key)
             if workload.key != key:
                 # One object asks for several units, and so shows none of their reports.
