@@ -11,6 +11,7 @@ from closeknit.kube.port import MergePatch
 from closeknit.kube.resources import PODS
 from closeknit.scheduler.preempt.preemptions import Ending, Limits
 from closeknit.scheduler.settings import Settings
+from tests.scenario.bound import POD_GROUPS
 from tests.scenario.preemption import budget, contest, gang, job, lone, member, nodes, queue
 from tests.unit.scheduler.objects import pod_group
 
@@ -212,6 +213,21 @@ async def test_a_nomination_is_cleared_when_its_plan_ends_without_a_binding() ->
         assert len(live.api.evicted) == 2
 
 
+async def test_a_nomination_outlasts_the_grace_period_of_pods_that_were_being_deleted_already() -> None:
+    settings = Settings(preemption=Limits(nomination_deadline=20))
+    old = [pod_group("old", minMember=1, priorityClassName="low"), member("old", 0, grace=60)]
+    async with contest([*nodes(1), *old], settings) as live:
+        await _hold(live, "old-0")
+        await live.cluster.delete(PODS, "old-0", namespace="default")
+        await live.create(lone("high", "high"))
+        await live.settle(70)
+        assert live.recorder.endings == []
+        assert (await live.pods())["high"].status.nominated_node_name == "n0"
+
+        await live.settle(20)
+        assert live.recorder.endings == [Ending.NOT_BOUND]
+
+
 def _hold(live: Any, *names: str) -> Any:
     """Let pods leave only when they are let go."""
     return _finalize(live, names, ["example.com/wait"])
@@ -243,13 +259,19 @@ async def test_units_of_the_same_priority_do_not_take_what_is_nominated() -> Non
         assert await live.running() == {"first-0", "first-1"}
 
 
-async def test_a_unit_of_a_higher_priority_takes_what_is_nominated_and_the_plan_ends() -> None:
-    async with contest([*nodes(2), *gang("low", 2)]) as live:
+@pytest.mark.parametrize(
+    ("number", "gpus"),
+    [pytest.param(2, 8, id="one of two nodes"), pytest.param(1, 4, id="half of a node")],
+)
+async def test_a_unit_of_a_higher_priority_takes_what_is_nominated_and_the_plan_ends(
+    number: int, gpus: int
+) -> None:
+    async with contest([*nodes(number), *gang("low", 2, gpus=gpus)]) as live:
         await _hold(live, "low-0", "low-1")
-        await live.create(*gang("first", 2, "middle"))
+        await live.create(*gang("first", 2, "middle", gpus=gpus))
         await live.settle(2)
         await _let_go(live, "low-0")
-        await live.create(lone("urgent", "high"))
+        await live.create(lone("urgent", "high", gpus=gpus))
         await live.settle(3)
 
         assert await live.running() == {"urgent"}
@@ -332,6 +354,88 @@ async def test_a_preemption_delay_is_counted_from_the_creation_of_the_unit() -> 
         await live.settle(6)
 
         assert await live.running() == {"high-0"}
+
+
+async def test_a_preemption_delay_is_counted_from_the_creation_of_a_unit_that_is_made_again() -> None:
+    # Its predecessor of the same name was evicted long before.
+    delayed = gang("again", 1, "middle", preemptionDelay="30s")
+    async with contest([*nodes(1), *delayed]) as live:
+        await live.create(lone("high", "high"))
+        await live.settle(3)
+        assert live.api.evicted == ["again-0"]
+        await live.cluster.delete(POD_GROUPS, "again", namespace="default")
+        await live.cluster.delete(PODS, "high", namespace="default")
+        await live.create(*gang("low", 1))
+        await live.settle(40)
+        assert await live.running() == {"low-0"}
+        await live.create(*delayed)
+        await live.settle(27)
+        assert live.api.evicted == ["again-0"]
+        await live.settle(6)
+
+        assert await live.running() == {"again-0"}
+
+
+async def test_the_quota_of_pods_that_another_plan_is_to_evict_is_free_for_the_next_plan() -> None:
+    low = [*gang("a", 1, gpus=1, queue="q"), *gang("b", 1, "middle", gpus=1, queue="q")]
+    async with contest([*nodes(1), queue("q", quota=2, limit=2), *low]) as live:
+        live.api.errors["a-0"] = [TooManyRequestsError("later")] * 100
+        await live.create(*gang("first", 1, "high", gpus=1, queue="q"))
+        await live.settle(3)
+        assert live.api.evicted == []
+        await live.create(*gang("second", 1, "high", gpus=1, queue="q"))
+        await live.settle(5)
+
+        assert live.api.evicted == ["b-0"]
+        live.api.errors.clear()
+        await live.settle(30)
+        assert await live.running() == {"first-0", "second-0"}
+
+
+async def test_the_victims_of_a_plan_that_waits_for_a_budget_are_open_to_others() -> None:
+    # The budget lets one pod go, which is enough for the second unit.
+    async with contest([*nodes(2), *gang("low", 2, minimum=1), budget("b", "low", 1)]) as live:
+        await live.create(*gang("wide", 2, "high"))
+        await live.settle(5)
+        assert live.api.evicted == live.api.refused == []
+        await live.create(lone("narrow", "high"))
+        await live.settle(5)
+
+        assert len(live.api.evicted) == len(await live.running("low")) == 1
+        assert await live.running("narrow") == {"narrow"}
+
+
+async def test_what_is_nominated_counts_once_in_what_its_queue_deserves() -> None:
+    # The first queue wants 2 of 8 GPUs, so that the second may take back 6 while the first still waits.
+    objects = [queue(name, quota=0, limit=8) for name in "ab"]
+    low = [each for i in range(8) for each in gang(f"c{i}", 1, gpus=1, queue="c")]
+    async with contest([*nodes(1), *objects, queue("c", quota=0, limit=8, priority=50), *low]) as live:
+        await _hold(live, *(f"c{i}-0" for i in range(8)))
+        await live.create(*gang("a", 2, gpus=1, queue="a"))
+        await live.settle(5)
+        assert len(live.api.evicted) == 2
+        await live.create(*gang("b", 6, gpus=1, queue="b"))
+        await live.settle(5)
+
+        assert len(live.api.evicted) == 8
+
+
+async def test_the_backoff_still_grows_when_a_plan_is_made_anew_because_its_unit_has_changed() -> None:
+    settings = Settings(preemption=Limits(eviction_deadline=4, first_backoff=10))
+    async with contest([*nodes(2), *gang("low", 2), budget("b", "low", 1)], settings) as live:
+        await live.create(*gang("high", 2, "high"))
+        await live.settle(17)
+        assert live.recorder.endings == [Ending.BUDGET_EXHAUSTED]
+        # The second plan waits for the budget by now.
+        await live.create(member("high", 2))
+        await live.settle(6)
+        assert live.recorder.endings == [Ending.BUDGET_EXHAUSTED] * 2
+        await live.cluster.delete(await _budgets(live), "b", namespace="default")
+        await live.settle(13)
+        assert live.api.evicted == []
+        await live.settle(8)
+
+        assert sorted(live.api.evicted) == ["low-0", "low-1"]
 
 
 async def _budgets(live: Any) -> Any:

@@ -240,6 +240,18 @@ async def test_a_single_pod_that_waited_shows_that_it_runs() -> None:
         assert await cluster.wrong() == []
 
 
+async def test_pods_that_run_do_not_show_what_a_scheduler_that_was_killed_wrote_too_late() -> None:
+    group, *pods = gang(2)
+    async with running(group, *pods) as cluster:
+        await cluster.kill()
+        late = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        await cluster.patch(PODS, "p0", {"status": {"conditions": [late]}}, "status")
+        cluster.start()
+        await cluster.settle()
+
+        assert await cluster.wrong() == []
+
+
 # ----------------------------------------------------------------------------------------- others' writes
 
 

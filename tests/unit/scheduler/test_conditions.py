@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from closeknit.apis.closeknit_keys import OUTCOME
 from closeknit.scheduler.gangs.states import PartiallyBound
 from closeknit.scheduler.status import reports
-from closeknit.scheduler.status.conditions import pod_condition, pod_group_status
+from closeknit.scheduler.status.conditions import pod_condition, pod_group_status, shows
 from closeknit.scheduler.status.reports import Report
 from tests.unit.scheduler.verdicts import decided, gang
 
@@ -72,6 +73,15 @@ def by_type(conditions: list[dict[str, Any]]) -> dict[str, tuple[str, str, str, 
             {},
             id="a gang that was let go is no longer scheduled",
         ),
+        pytest.param(
+            (UNPLACED, reports.released(PartiallyBound(("p1", "p2"), 60.0))),
+            {
+                "Scheduled": ("False", "Released", NOW, "1"),
+                "Unschedulable": ("False", "Released", LATER, "3"),
+            },
+            {},
+            id="another state does not move the time of a condition whose status stays",
+        ),
     ],
 )
 def test_conditions_of_a_pod_group(
@@ -104,6 +114,19 @@ def test_the_condition_of_a_pod_group_in_a_node_pool_names_that_pool() -> None:
 
 def test_the_same_report_again_changes_nothing() -> None:
     assert pod_group_status(UNPLACED, {"status": status(UNPLACED)}, LATER) is None
+
+
+@pytest.mark.parametrize("kind", ["PodGroup", "Job"])
+def test_an_object_whose_outcome_was_overwritten_or_removed_does_not_show_its_report(kind: str) -> None:
+    def is_shown(outcome: str | None) -> bool:
+        annotations = {} if outcome is None else {OUTCOME: outcome}
+        obj = {"metadata": {"annotations": annotations}, "status": status(UNPLACED)}
+        return shows(UNPLACED, ("scheduling.run.ai", kind), obj)
+
+    assert is_shown(UNPLACED.outcome)
+    assert not is_shown(PLACED.outcome)
+    assert not is_shown("{")
+    assert not is_shown(None)
 
 
 def test_what_others_wrote_stays() -> None:

@@ -325,6 +325,33 @@ def test_a_replacement_postpones_the_eviction_until_it_finds_no_room() -> None:
     assert gangs.deadlines.take(160.5) == [UNIT]
 
 
+def test_a_look_neither_hastens_an_eviction_that_was_postponed_nor_delays_one_that_is_due() -> None:
+    gangs = Gangs()
+    gangs.observe(UNIT, LACKS_A_NODE, 100.0)
+    gangs.hurry(UNIT)
+    gangs.cannot_complete(UNIT, 101.0)
+    gangs.observe(UNIT, LACKS_A_NODE, 101.0)
+    assert gangs.deadlines.take(101.0) == [UNIT]
+    gangs.postpone(UNIT, 170.0)
+    gangs.observe(UNIT, LACKS_A_NODE, 170.5)
+
+    assert gangs.deadlines.take(170.5) == []
+    assert gangs.deadlines.take(171.0) == [UNIT]
+
+
+def test_an_eviction_that_was_refused_is_not_hastened_by_a_replacement_that_finds_no_room() -> None:
+    gangs = Gangs()
+    gangs.observe(UNIT, LACKS_A_NODE, 100.0)
+    gangs.hurry(UNIT)
+    gangs.attempted(UNIT, 101.0)
+    gangs.refused(UNIT, 1)
+    gangs.observe(UNIT, LACKS_A_NODE, 102.0)
+    gangs.cannot_complete(UNIT, 102.0)
+
+    assert gangs.deadlines.take(110.5) == []
+    assert gangs.deadlines.take(111.0) == [UNIT]
+
+
 def test_refused_evictions_are_tried_again_after_longer_and_longer() -> None:
     gangs = Gangs()
     gangs.observe(UNIT, LACKS_A_POD, 0.0, ran=True)

@@ -79,6 +79,16 @@ def test_an_accepted_eviction_releases_quota_before_the_server_reports_it() -> N
     assert released(state) == {("Queue q",), ("the cluster",)}
 
 
+def test_usage_that_is_left_out_of_a_decision_is_not_reported_as_given_back() -> None:
+    state = state_of(*GANG, pod("p1", "g", on="n1"), pod("p2", "g", on="n1"))
+    released(state)
+    with state.without_usage([Key("", "Pod", "default", "p1")]):
+        assert gpus_used(state) == 1
+
+    assert gpus_used(state) == 2
+    assert released(state) == set()
+
+
 def test_a_gang_without_pods_uses_nothing() -> None:
     state = state_of(*GANG, pod("p1", "g", on="n1"), pod("p2", "g", on="n1"))
     for name in ("p1", "p2"):

@@ -10,13 +10,21 @@ from closeknit.engine import Engine
 from closeknit.hub.cluster import Holding
 from closeknit.hub.copying import replace
 from closeknit.hub.drawing import GPU
+from closeknit.hub.neighbours import Apart, Neighbour, PodSelector
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Outcome, Placed, Undecided, Unplaceable
 from closeknit.hub.quota import Account, Charge, Option, refused
 from closeknit.hub.request import PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import ObjectName, PlaceableWorkload
-from closeknit.scheduler.changes import Change, Freed, NodeChanged, QuotaChanged, TopologiesChanged
+from closeknit.scheduler.changes import (
+    Change,
+    Freed,
+    NodeChanged,
+    NodeGone,
+    QuotaChanged,
+    TopologiesChanged,
+)
 from closeknit.scheduler.deciding import Failed
 from closeknit.scheduler.waiting import WaitingQueue
 from closeknit.testing.builders import group, pods, request
@@ -230,6 +238,22 @@ def test_a_node_that_has_gone_since_wakes_nobody() -> None:
     assert waiting.wake([NodeChanged("x1")], engine) == 0
 
 
+@pytest.mark.parametrize(
+    ("rules", "woken"),
+    [
+        pytest.param((), [], id="of pods that asked nothing of others wakes nobody"),
+        pytest.param(
+            (Apart("rack", PodSelector()),), ["gang"], id="of pods that kept others away wakes everybody"
+        ),
+    ],
+)
+def test_a_node_that_goes_with_its_pods(rules: tuple[Apart, ...], woken: list[str]) -> None:
+    engine = full()
+    waiting = asleep(unit(GANG))
+    waiting.wake([NodeGone((replace(held("x1", 4), neighbour=Neighbour("team", (), rules)),))], engine)
+    assert taken(waiting, 99.0) == woken
+
+
 OUTER = Account(("cohort",), Resources({GPU: 8}))
 INNER = Account(("cohort", "queue"), Resources({GPU: 4}), within=OUTER)
 
@@ -344,6 +368,36 @@ def test_newcomers_that_fail_do_not_lengthen_the_back_off_of_the_others() -> Non
     then = waiting.next_time(0.0)
     assert then is not None
     assert then <= 1.0
+
+
+def test_the_back_off_starts_over_when_one_of_those_who_ask_for_the_same_finds_a_place() -> None:
+    waiting = asleep(*(unit(GANG, name=name) for name in "ab"))
+    for now in (10.0, 20.0, 30.0):
+        waiting.wake([TopologiesChanged()], full())
+        assert waiting.take(now) is not None
+        waiting.failed(unit(GANG, name="a").object.key, NONE, now)
+    waiting.wake([TopologiesChanged()], full())
+    assert waiting.take(40.0) == unit(GANG, name="a")
+    waiting.remove(unit(GANG, name="a").object.key)
+    assert waiting.take(40.0) == unit(GANG, name="b")
+    waiting.failed(unit(GANG, name="b").object.key, NONE, 40.0)
+
+    waiting.wake([TopologiesChanged()], full())
+    then = waiting.next_time(40.0)
+    assert then is not None
+    assert then <= 41.0
+
+
+def test_who_failed_is_not_tried_again_because_one_before_it_finds_a_place_that_was_tried_with_it() -> None:
+    # As where the surplus of several is decided at once.
+    waiting = asleep(unit(GANG, name="a"))
+    waiting.put(unit(GANG, name="b"))
+    waiting.wake([TopologiesChanged()], full())
+    assert taken(waiting, 9.0) == ["a", "b"]
+    waiting.failed(unit(GANG, name="b").object.key, NONE, 9.0)
+    waiting.remove(unit(GANG, name="a").object.key)
+
+    assert taken(waiting, 99.0) == []
 
 
 def test_one_pod_that_ends_costs_little_however_many_wait() -> None:

@@ -40,6 +40,18 @@ def test_nominated_is_what_is_not_bound(nodes: dict[str, str | None], nominated:
     assert left(**nodes) == nominated
 
 
+def test_the_node_that_a_bound_pod_left_over_goes_to_a_pod_of_its_own_set() -> None:
+    placed = [
+        Assignment("a0", "a", "n0", ()),
+        Assignment("b0", "b", "n1", ()),
+        Assignment("a1", "a", "n1", ()),
+    ]
+
+    rest = left_to_bind(placed, lambda pod: "n1" if pod == "a0" else "")
+
+    assert {each.pod: each.node for each in rest} == {"b0": "n1", "a1": "n0"}
+
+
 def test_a_pod_that_is_made_again_takes_the_place_of_the_one_that_is_gone() -> None:
     asked = request("w", pods("set", 3, names=("p1", "p2", "new")))
 
@@ -118,6 +130,14 @@ def test_two_writes_of_a_pod_are_never_under_way_together() -> None:
     assert calls(nodes, {}) == []
 
     assert nodes.answered(call, Answer.DONE) == (Nominate(POD, "uid", ""), 0)
+
+
+def test_a_node_is_written_to_a_pod_that_was_made_again_while_its_predecessor_was_written() -> None:
+    nodes = NominatedNodes()
+    (call,) = calls(nodes, WANTED)
+    assert calls(nodes, {POD: NominatedPod("new", "n1")}) == []
+
+    assert nodes.answered(call, Answer.GONE) == (Nominate(POD, "new", "n1"), 0)
 
 
 def test_what_an_earlier_scheduler_wrote_is_cleared_unless_it_is_wanted() -> None:

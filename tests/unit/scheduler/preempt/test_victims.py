@@ -625,6 +625,19 @@ def test_departments_keep_the_order_of_their_use(beside: str, want: list[str] | 
     assert units_evicted(Scene(drawing, units, waiting=waiting).choose(asked)) == want
 
 
+def test_what_a_department_loses_is_not_counted_as_its_use_any_more() -> None:
+    """Fair shares of 4 of 8 GPUs: the unit's own department gives up one and gets two, the other gives up one."""
+    left, right = queue("left"), queue("right")
+    a, c, r = queue("a", within=left), queue("c", within=left), queue("r", within=right)
+    units = [
+        running("c", "x1 x1 x1", minimum=1, account=c),
+        running("r", "x2 x2 x2 x2 x2", minimum=1, account=r),
+    ]
+    waiting = [workload(request(f"w{q.name}", pods("p", 9)), account=q) for q in (c, r)]
+    chosen = Scene("x1: 3\nx2: 5", units, waiting=waiting).choose(workload(PAIR, account=a))
+    assert units_evicted(chosen) == ["c:1", "r:1"]
+
+
 @pytest.mark.parametrize("case", RECLAIM)
 def test_reclaim(case: Case) -> None:
     chosen = Scene(case.drawing, case.units, **case.more).choose(case.asked)
@@ -670,6 +683,15 @@ def test_where_a_set_takes_too_many_trials_no_pod_is_evicted_that_could_stay() -
     assert not chosen.exact
     assert len(chosen.pods) == 12 * 8
     assert chosen.trials < 600
+
+
+def test_where_a_set_takes_too_many_trials_pods_of_the_highest_priority_are_kept_first() -> None:
+    units = [running("low", "x1"), *(running(f"mid{i}", "x1", priority=5, started=900.0) for i in range(3))]
+    asked = high(request("w", pods("p", 1, gpus=3)))
+    chosen = Scene("x1: 4", units).choose(asked, trials=1)
+    assert isinstance(chosen, VictimSet)
+    assert not chosen.exact
+    assert [victim.unit.workload.priority for victim in chosen.victims] == [0, 5, 5]
 
 
 def test_one_node_among_many_is_found_exactly_in_few_trials() -> None:
