@@ -117,6 +117,20 @@ async def test_a_preemptor_at_the_limit_of_its_queue_is_bound_when_its_victim_is
         assert await live.running() == {"build-0"}
 
 
+async def test_a_queue_is_not_charged_any_more_for_what_was_nominated_once_that_is_bound() -> None:
+    objects = [*nodes(1), queue("q", quota=2, limit=2), *gang("low", 2, gpus=1, queue="q")]
+    async with contest(objects) as live:
+        await live.create(*gang("high", 2, "high", gpus=1, queue="q"))
+        await live.settle(5)
+        assert await live.running() == {"high-0", "high-1"}
+        for name in ("high-0", "high-1"):
+            await live.cluster.delete(PODS, name, namespace="default")
+        await live.create(*gang("next", 2, gpus=1, queue="q"))
+        await live.settle(5)
+
+        assert await live.running() == {"next-0", "next-1"}
+
+
 @pytest.mark.parametrize(
     ("low", "high"),
     [

@@ -5,14 +5,16 @@ from typing import Any
 import pytest
 
 from closeknit.apis.closeknit_keys import OUTCOME
+from closeknit.hub.copying import replace
 from closeknit.scheduler.gangs.states import PartiallyBound
 from closeknit.scheduler.status import reports
 from closeknit.scheduler.status.conditions import pod_condition, pod_group_status, shows
-from closeknit.scheduler.status.reports import Report
+from closeknit.scheduler.status.reports import ConstraintState, Report
 from tests.unit.scheduler.verdicts import decided, gang
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
 UNPLACED, PLACED = reports.report(decided(gang(2))), reports.report(decided(gang(1)))
+VIOLATED = replace(PLACED, constraint=ConstraintState.VIOLATED, constraint_message="why")
 
 
 def status(*told: Report, before: dict[str, Any] | None = None, **labels: str) -> dict[str, Any]:
@@ -81,6 +83,12 @@ def by_type(conditions: list[dict[str, Any]]) -> dict[str, tuple[str, str, str, 
             },
             {},
             id="another state does not move the time of a condition whose status stays",
+        ),
+        pytest.param(
+            (VIOLATED, reports.released(PartiallyBound(("p1", "p2"), 60.0))),
+            {"Scheduled": ("False", "Released", LATER, "3")},
+            {},
+            id="what does not run any more breaks no constraint",
         ),
     ],
 )

@@ -10,7 +10,19 @@ from closeknit.hub.quota import Account, Charge, Option
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import ObjectName, PlaceableWorkload
 from closeknit.scheduler.fairness import in_turn
+from closeknit.scheduler.waiting import next_unit
 from closeknit.testing.builders import pods, request
+from tests.kit.preemption import queue, workload
+
+
+def test_queues_above_the_common_one_take_no_part_in_the_order() -> None:
+    # With the large unit, and not with the small one, the queue above both is beyond its quota.
+    above = queue("above", 2)
+    preferred, other = queue("preferred", 4, priority=200, within=above), queue("other", 4, within=above)
+    large = workload(request("large", pods("p", 4)), account=preferred)
+    small = workload(request("small", pods("p", 1)), account=other)
+
+    assert next_unit([small, large], Accounts()) is large
 
 
 @pytest.mark.parametrize(

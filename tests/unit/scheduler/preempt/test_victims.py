@@ -408,6 +408,12 @@ def test_a_pod_with_two_budgets_is_never_chosen() -> None:
     assert chosen.protected_by_budget == 1
 
 
+def test_surplus_with_two_budgets_is_not_chosen_either() -> None:
+    both = [budget(9, name="one", app="a"), budget(9, name="two")]
+    surplus = running("a", "x1 x1 x2 x2", minimum=1, labels={"app": "a"})
+    assert evicted(Scene(TWO, [surplus], budgets=both).choose(high(ONE))) is None
+
+
 def test_evictions_under_way_are_counted() -> None:
     units = [guarded("a", "x1"), running("b", "x2 x2", priority=100)]
     flying = pod("gone", "x9", labels={"app": "a"})
