@@ -360,7 +360,10 @@ class Storm:
         ]
 
     async def _recount(self) -> list[str]:
-        """Queues whose usage is another one than what their pods request, if the scheduler is idle."""
+        """Queues whose usage is another one than what their pods request, if the scheduler is idle.
+
+        What is nominated for units that wait until victims are gone is charged on top, and left aside here.
+        """
         if (
             not self.queues
             or not self._alone()
@@ -370,7 +373,9 @@ class Storm:
             return []
         queues, groups, pods = [(await self.cluster.list(each)).items for each in (QUEUES, POD_GROUPS, PODS)]
         self.happened["recounts"] += 1
-        return differences(self._instance._scheduler.core.accounts, recounted(queues, groups, pods))
+        core = self._instance._scheduler.core
+        with core.state.without_usage(core.preemptions.nominated_pods()):
+            return differences(core.accounts, recounted(queues, groups, pods))
 
     def _waiting(self, seen: Cluster) -> Waiting:
         return Waiting(seen, GPU, (ZONE, RACK), PRIORITIES)
