@@ -8,12 +8,12 @@ import pytest
 
 from closeknit.kube.errors import InternalServerError, TooManyRequestsError
 from closeknit.kube.port import MergePatch
-from closeknit.kube.resources import PODS
+from closeknit.kube.resources import NODES, PODS
 from closeknit.scheduler.preempt.preemptions import Ending, Limits
 from closeknit.scheduler.settings import Settings
 from tests.scenario.bound import POD_GROUPS
 from tests.scenario.preemption import budget, contest, gang, job, lone, member, nodes, queue
-from tests.unit.scheduler.objects import pod_group
+from tests.unit.scheduler.objects import node, pod_group, together, topology
 
 
 @pytest.mark.parametrize("pods", [1, 2, 3, 4])
@@ -294,6 +294,28 @@ async def test_a_unit_of_a_higher_priority_takes_what_is_nominated_and_the_plan_
         await live.cluster.delete(PODS, "urgent", namespace="default")
         await live.settle(30)
         assert await live.running() == {"first-0", "first-1"}
+
+
+@pytest.mark.parametrize("change", ["relabelled", "cordoned"])
+async def test_a_plan_ends_when_a_nominated_node_leaves_its_rack_or_is_cordoned(change: str) -> None:
+    racks = [node(f"n{number}", rack=f"r{number // 2}") for number in range(4)]
+    low = [*gang("low", 2), *gang("other", 2)]
+    async with contest([topology("rack"), *racks, *low]) as live:
+        await _hold(live, *(name for name in await live.running()))
+        await live.create(*gang("high", 2, "high", topologyConstraint=together("rack")))
+        await live.settle(2)
+        nominated = (await live.pods())["high-0"].status.nominated_node_name
+        patch: dict[str, Any] = {"spec": {"unschedulable": True}}
+        if change == "relabelled":
+            patch = {"metadata": {"labels": {"rack": "r9"}}}
+        await live.cluster.patch(NODES, nominated, MergePatch(patch))
+        await live.settle(30)
+        assert live.recorder.endings == [Ending.NO_LONGER_FITS]
+        await _let_go(live, *(name for name in await live.pods() if not name.startswith("high")))
+        await live.settle(30)
+
+        assert {"high-0", "high-1"} <= await live.running()
+        assert len({(await live.pods())[f"high-{number}"].spec.node_name for number in range(2)}) == 2
 
 
 async def test_an_elastic_unit_is_not_bound_in_part_while_its_victims_leave() -> None:

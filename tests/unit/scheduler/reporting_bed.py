@@ -95,6 +95,7 @@ async def bed(pods: int = 2) -> AsyncIterator[Bed]:
         pods=lambda _: made.pods,
         outdated=lambda _: made.outdated,
         busy=lambda: made.busy,
+        denied=lambda _: True,
         pace=Pace(patience=1.0, details=30.0, deferral=5.0),
         clock=clock,
     )

@@ -270,6 +270,29 @@ async def test_a_pod_that_is_bound_while_it_is_told_to_wait_says_that_it_is_boun
         assert await made.pod_scheduled("train-0") == ("True", "")
 
 
+async def test_a_bound_pod_is_corrected_whose_report_arrived_without_an_answer() -> None:
+    async with bed() as made:
+        patch, lost = made.api.patch, list[str]()
+
+        async def unanswered(resource: Resource, name: str, *args: Any, **kwargs: Any) -> Any:
+            if resource is not PODS or name != "train-0" or lost:
+                return await patch(resource, name, *args, **kwargs)
+            lost.append(name)
+            await made.api.cluster.bind(name, "n1", namespace="default")
+            await patch(resource, name, *args, **kwargs)
+            raise UnavailableError("away")
+
+        made.api.patch = unanswered  # type: ignore[method-assign]
+        made.reporter.waiting(UNPLACED)
+        await made.reporter.flush()
+        assert await made.pod_scheduled("train-0") == ("False", "Unschedulable")
+        made.reporter.placed(PLACED)
+        await made.clock.advance(2)
+        await made.reporter.flush()
+
+        assert await made.pod_scheduled("train-0") == ("True", "")
+
+
 async def test_units_of_one_object_are_told_by_its_events_under_their_own_names() -> None:
     async with bed() as made:
         first, second = (

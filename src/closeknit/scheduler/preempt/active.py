@@ -521,8 +521,10 @@ class Preemptions:
         return self._state.node_of(self._pod_key(unit, name)) is not None
 
     def _fits(self, key: Key) -> bool:
-        """Whether the nominated capacity is there once the victims are gone."""
+        """Whether the nominated capacity is there once the victims are gone, in the domains of the plan."""
         engine, nomination = self._state.engine, self._nominations[key]
+        if any(self._has_moved(nomination.workload, assignment) for assignment in self._left(key)):
+            return False
         sets = {pods.name: pods for pods in nomination.workload.request.root.pod_sets()}
         with engine.fork():
             for _, holding in self._active[key].holding_back(self._state):
@@ -533,6 +535,15 @@ class Preemptions:
                     return False
                 engine.hold(Holding(nomination.workload.request.name, assignment.node, pods.resources))
         return True
+
+    def _has_moved(self, workload: PlaceableWorkload, assignment: Assignment) -> bool:
+        """Whether a node lies in another domain than when it was chosen, or not in the topology any more."""
+        request, state = workload.request, self._state
+        if request.topology is None or not assignment.domain or not state.has_node(assignment.node):
+            return False
+        if state.topologies.topology_of(request) is None:
+            return True
+        return state.engine.path(assignment.node, request.topology) != assignment.domain
 
     def _ending_of(self, key: Key, is_binding: Callable[[Key], bool]) -> Ending | None:
         """How a plan ended, as far as that follows from the unit and the victims."""

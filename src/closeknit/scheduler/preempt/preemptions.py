@@ -97,7 +97,7 @@ class Ending(Enum):
     NOT_EVICTED = "not-evicted"
     NOT_BOUND = "not-bound"
     NO_LONGER_FITS = "no-longer-fits"
-    """A node was lost, or a unit that precedes or another scheduler took nominated capacity."""
+    """A node was lost, cordoned or moved to another domain, or nominated capacity was taken."""
 
     @property
     def is_failure(self) -> bool:

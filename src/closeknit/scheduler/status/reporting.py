@@ -338,7 +338,8 @@ class Reporter:
     def _dismiss(self, *subjects: Subject) -> None:
         """Report nothing more to these; those that are bound are checked later not to show that they wait."""
         for subject in subjects:
-            if subject.uid and subject.written is not None:
+            # A write that was not answered may have arrived.
+            if subject.uid and subject.since:
                 self._dismissed[subject.key] = self._clock.monotonic() + self._pace.settling
             subject.dismissed, subject.wanted = True, None
 
