@@ -140,7 +140,7 @@ class Core:
             self.acting.look_at_volumes(now)
         news = self.state.news(self.acting.is_binding, now=now, hurried=hurried)
         if self.counters.looks == 1:
-            self.preemptions.started(self.state.nominated)
+            self.preemptions.started(self.state.nominated, now)
         if self.state.postponed:
             self._wake()
         for key in news.touched:
@@ -351,6 +351,8 @@ class Core:
         self.queue.failed(key, outcome, now)
         self.reservations.failed(verdict)
         self.preemptions.failed(verdict, now)
+        if (plan_under_way := self.preemptions.preemption_of(key)) is not None and plan_under_way.in_vain:
+            self._wake()
         if isinstance(outcome, Placed):
             # Pods above its minimum are left, and none of them fits; others may still be to come.
             if not outcome.assignments:
@@ -391,7 +393,7 @@ class Core:
                 self.state.assume(bind.pod, bind.node)
             self._reporter.placed(verdict)
         self.reservations.drop(key)
-        self.queue.wake(self.reservations.freed(), self.state.engine)
+        self._wake_for_reservations()
         if self.preemptions:
             self.preemptions.recharge(key)
             if self.preemptions.is_outranking(workload):
@@ -472,7 +474,13 @@ class Core:
     def _reserve(self, now: float) -> None:
         """Reserve capacity for the first unit that waits."""
         self.reservations.consider(self.state, self.preemptions.kept_from, now)
-        self.queue.wake(self.reservations.freed(), self.state.engine)
+        self._wake_for_reservations()
+
+    def _wake_for_reservations(self) -> None:
+        """Let the units be tried and considered that a reservation kept out which is gone."""
+        if freed := self.reservations.freed():
+            self.queue.wake(freed, self.state.engine)
+            self.preemptions.candidates.something_changed()
 
     def _consider_preemptions(self, now: float) -> None:
         """Make plans for units that were tried and not placed, as far as they precede the next unit to try.

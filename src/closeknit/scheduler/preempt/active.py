@@ -42,9 +42,11 @@ from closeknit.scheduler.preempt.preemptions import (
     Plan,
     PodStates,
     Preemption,
+    State,
     Step,
+    Waits,
 )
-from closeknit.scheduler.preempt.running import BoundPod, RunningUnit
+from closeknit.scheduler.preempt.running import BoundPod, RunningUnit, Victim
 from closeknit.scheduler.preempt.victims import NoVictims, VictimSet
 from closeknit.scheduler.waiting import next_unit
 
@@ -145,11 +147,20 @@ class Preemptions:
         self._running_pods = 0
         self._unseen: dict[Key, tuple[BoundPod, int]] = {}
         """Pods whose eviction was accepted, and the version of the budgets that cannot count it yet."""
+        self._refused_at: dict[str, float] = {}
+        """By uid of a pod that was not evicted (refused, or no answer until the deadline), when that was.
+
+        The oldest come first.
+        """
+        self._accepted: dict[str, BoundPod] = {}
+        """By uid, pods whose eviction was accepted and that still hold their node."""
         self._evicted_at: dict[Key, float] = {}
         """By unit that was evicted, when that was."""
         self._nodes = NominatedNodes()
-        self._restorable: dict[Key, str] | None = None
+        self._restorable: dict[Key, NominatedPod] | None = None
         """Nominated nodes that were found in pods at the start; None before the first look."""
+        self._restorable_until = inf
+        """When those are forgotten that no unit took up, because its pods do not all exist."""
         self._budgets_seen = -1
 
     def __bool__(self) -> bool:
@@ -165,6 +176,10 @@ class Preemptions:
     def is_kept(self, key: Key) -> bool:
         """Whether what is nominated for a unit is there, once the pods that leave are gone."""
         return self._fits(key)
+
+    def preemption_of(self, key: Key) -> Preemption | None:
+        """The preemption for a unit that has not ended."""
+        return self._active.get(key)
 
     def plan_of(self, key: Key) -> Plan | None:
         """The plan for a unit."""
@@ -251,6 +266,8 @@ class Preemptions:
             self._evicted_at.pop(key, None)
             if key not in self._active:
                 self.candidates.forget(key)
+        if self._restorable and now >= self._restorable_until:
+            self._restorable.clear()
         if self._restorable and isinstance(workload, PlaceableWorkload):
             self._restore(workload, now)
         nomination = self._nominations.get(key)
@@ -259,10 +276,13 @@ class Preemptions:
                 nomination.assignments, workload.request, lambda name: self._exists(key, name)
             )
 
-    def started(self, nominated: Mapping[Key, str]) -> None:
+    def started(self, nominated: Mapping[Key, str], now: float) -> None:
         """The first look is about to begin: these pods have a nominated node from an earlier scheduler."""
         if self._restorable is None:
-            self._restorable = dict(nominated)
+            self._restorable = {
+                pod: NominatedPod(self._state.uid_of(pod), node) for pod, node in nominated.items()
+            }
+            self._restorable_until = now + self._limits.nomination_deadline
             for pod, node in nominated.items():
                 self._nodes.found(pod, self._state.uid_of(pod), node)
 
@@ -274,9 +294,9 @@ class Preemptions:
         key = workload.object.key
         if key in self._active:
             nomination, preemption = self._nominations[key], self._active[key]
-            if not preemption.has_begun or (
-                nomination.workload == workload and not (nomination.restored and preemption.freed)
-            ):
+            unchanged = nomination.restored or nomination.workload == workload
+            if not preemption.has_begun or unchanged:
+                preemption.in_vain = preemption.freed
                 return False
         not_before = now
         if workload.preemption_delay:
@@ -315,6 +335,10 @@ class Preemptions:
 
         ``choosing`` returns further arguments of ``choose_victims``, ``kept`` what is reserved for others.
         """
+        self._forget_refusals(now)
+        self._accepted = {
+            uid: pod for uid, pod in self._accepted.items() if self._state.holding_of(pod) is not None
+        }
         verdict = self.candidates.take(key, self._running_pods, now)
         workload = verdict.workload
         own = self._active.get(key)
@@ -327,7 +351,7 @@ class Preemptions:
         gone = {pod.key for pod in evicted}
         running = list(self._running_units(workload, gone, is_binding, now))
         if not running and not leaving:
-            self.candidates.rest(verdict, inf, now)
+            self._rest(verdict, inf, now)
             return None
         more = choosing(workload)
         # Pods that other plans evict are gone in all questions, and so is the usage of their queues.
@@ -338,7 +362,7 @@ class Preemptions:
                 workload,
                 running,
                 now=now,
-                budgets=self._state.budgets(),
+                budgets=self._state.budgets().without(self._refused_at.keys()),
                 leaving=[pod.holding for pod in leaving],
                 nominated_for_others=[*kept(workload), *self._nominated_for_others(workload)],
                 in_flight=self._in_flight(),
@@ -347,9 +371,15 @@ class Preemptions:
             )
         self.candidates.spent(chosen.trials)
         if isinstance(chosen, NoVictims):
-            self.candidates.rest(verdict, chosen.retry_at, now)
+            self._rest(verdict, chosen.retry_at, now)
             return None
         return self._begin(verdict, chosen, leaving, now)
+
+    def _rest(self, verdict: Verdict, retry_at: float, now: float) -> None:
+        """No set of victims helps a unit now, nor what was freed for it."""
+        self.candidates.rest(verdict, retry_at, now)
+        if (own := self._active.get(verdict.workload.object.key)) is not None:
+            own.in_vain = own.freed
 
     def _begin(
         self, verdict: Verdict, chosen: VictimSet, leaving: Sequence[BoundPod], now: float
@@ -401,6 +431,9 @@ class Preemptions:
                 continue
             following = preemption.advance(self._state, budgets, self._in_flight(), now)
             steps.extend(self._taken(preemption, step, now) for step in following)
+        if any(isinstance(step.step, Ending | Waits) for step in steps):
+            # Other plans may count on pods that these were about to evict.
+            steps += self.check_fits(now)
         for key in self._active:
             self._charge(key)
         return steps
@@ -413,6 +446,11 @@ class Preemptions:
 
     def eviction_answered(self, pod: Key, answer: Answer, now: float) -> list[StepOf]:
         """A request to evict a pod was answered."""
+        if answer is Answer.REFUSED:
+            for preemption in self._active.values():
+                self._refused_at |= {
+                    victim.uid: now for victim in preemption.requested() if victim.key == pod
+                }
         return [
             self._taken(preemption, step, now)
             for preemption in list(self._active.values())
@@ -420,22 +458,30 @@ class Preemptions:
         ]
 
     def check_fits(self, now: float) -> list[StepOf]:
-        """End plans whose placement a node or another unit has made impossible."""
-        return [
-            self._end(
-                preemption,
-                Ending.NO_LONGER_FITS
-                if preemption.has_begun and self._nominations[key].has_victims
-                else Ending.CHANGED,
-                now,
-            )
+        """End plans whose placement has become impossible, and then those that count on their victims."""
+        steps: list[StepOf] = []
+        while ended := [
+            self._end(preemption, self._no_longer_fits(key), now)
             for key, preemption in list(self._active.items())
             if not self._fits(key)
-        ]
+        ]:
+            steps += ended
+        return steps
+
+    def _no_longer_fits(self, key: Key) -> Ending:
+        """How a plan ends that does not fit: with a backoff only if pods were evicted for it, as is known."""
+        nomination = self._nominations[key]
+        lost = self._active[key].has_begun and nomination.has_victims and not nomination.restored
+        return Ending.NO_LONGER_FITS if lost else Ending.CHANGED
 
     def nominations_to_write(self) -> Iterator[Nominate]:
         """Calls that write nominated nodes into the status of pods, or clear them."""
-        wanted: dict[Key, NominatedPod] = {}
+        # Those of incomplete units stay until their pods are there, or the deadline has passed.
+        wanted = {
+            pod: nominated
+            for pod, nominated in (self._restorable or {}).items()
+            if self._state.node_of(pod) == "" and self._state.uid_of(pod) == nominated.uid
+        }
         for key, preemption in self._active.items():
             if preemption.has_begun:
                 for assignment in self._left(key):
@@ -483,8 +529,11 @@ class Preemptions:
         """Whether a unit must leave free what is nominated for another one."""
         if key == workload.object.key or not self._active[key].nominates:
             return False
-        nominee = self._nominations[key].workload
+        nominee, own = self._nominations[key].workload, self._nominations.get(workload.object.key)
         if not self._nominations[key].has_victims:
+            if own is not None and own.has_victims:
+                # What was freed for a unit is kept for it first.
+                return False
             return next_unit([nominee, workload], self._state.accounts) is nominee
         if lane(nominee) != lane(workload) or workload.priority <= nominee.priority:
             return True
@@ -527,14 +576,27 @@ class Preemptions:
             return False
         sets = {pods.name: pods for pods in nomination.workload.request.root.pod_sets()}
         with engine.fork():
-            for _, holding in self._active[key].holding_back(self._state):
-                engine.release_pods(holding)
+            for pod, holding in self._active[key].holding_back(self._state):
+                if self._goes(pod, key):
+                    engine.release_pods(holding)
             for assignment in self._left(key):
                 pods = sets[assignment.pod_set]
                 if not engine.fits(pods, assignment.node):
                     return False
                 engine.hold(Holding(nomination.workload.request.name, assignment.node, pods.resources))
         return True
+
+    def _goes(self, pod: BoundPod, unit: Key) -> bool:
+        """Whether a pod is being deleted, or the plan of a unit or another one that is about to evicts it."""
+        return (
+            not self._state.runs(pod)
+            or pod.uid in self._accepted
+            or any(
+                (preemption.nominates or key == unit)
+                and any(victim.key == pod.key for victim in preemption.pods_to_evict)
+                for key, preemption in self._active.items()
+            )
+        )
 
     def _has_moved(self, workload: PlaceableWorkload, assignment: Assignment) -> bool:
         """Whether a node lies in another domain than when it was chosen, or not in the topology any more."""
@@ -564,7 +626,27 @@ class Preemptions:
             return Ending.BOUND
         if not preemption.has_begun and self._has_changed(preemption, workload, is_binding):
             return Ending.CHANGED
+        if preemption.in_vain:
+            return Ending.CHANGED if self._nominations[key].restored else Ending.NO_LONGER_FITS
+        if preemption.state is State.EVICTING and any(
+            self._is_protected(victim, preemption) for victim in preemption.plan.victims
+        ):
+            return Ending.NO_LONGER_FITS
         return None
+
+    def _is_protected(self, victim: Victim, preemption: Preemption) -> bool:
+        """Whether a victim of which no pod was evicted yet may not be evicted any more."""
+        if any(pod.key in preemption.evicted or not self._state.runs(pod) for pod in victim.pods):
+            return False
+        unit = self._state.units.get(victim.unit.workload.object.key)
+        return unit is not None and not _may_be_victim(unit, preemption.plan.workload)
+
+    def _forget_refusals(self, now: float) -> None:
+        """Let pods be victims again of which the eviction was refused long ago."""
+        while (
+            self._refused_at and next(iter(self._refused_at.values())) + self._limits.longest_backoff <= now
+        ):
+            del self._refused_at[next(iter(self._refused_at))]
 
     def _has_changed(
         self, preemption: Preemption, workload: Workload, is_binding: Callable[[Key], bool]
@@ -585,12 +667,17 @@ class Preemptions:
             return self._end(preemption, step, now)
         if isinstance(step, Evicted):
             self._unseen[step.pod.key] = step.pod, self._state.budgets_version
+            self._accepted[step.pod.uid] = step.pod
         return StepOf(preemption, step)
 
     def _end(self, preemption: Preemption, ending: Ending, now: float) -> StepOf:
         key = preemption.plan.key
         self._active.pop(key, None)
         self._release(key)
+        if ending is Ending.NOT_EVICTED:
+            for pod in preemption.pods_to_evict:
+                if pod.key not in preemption.evicted:
+                    self._refused_at[pod.uid] = now
         if ending.is_failure:
             self.candidates.back_off(key, now)
         elif ending is not Ending.CHANGED:
@@ -674,6 +761,12 @@ class Preemptions:
                 if name not in planned and name not in gone and not is_binding(name):
                     yield lone
 
+    def _restored_node(self, pod: Key) -> str:
+        """Take the node that an earlier scheduler nominated for a pod; empty for another pod of its name."""
+        assert self._restorable is not None
+        nominated = self._restorable.pop(pod, None)
+        return nominated.node if nominated is not None and nominated.uid == self._state.uid_of(pod) else ""
+
     def _restore(self, workload: PlaceableWorkload, now: float) -> None:
         """Take up a nomination that an earlier scheduler wrote into the pods of a unit."""
         assert self._restorable is not None
@@ -682,7 +775,7 @@ class Preemptions:
             Assignment(name, pods.name, node, ())
             for pods in workload.request.root.pod_sets()
             for name in pods.pods
-            if (node := self._restorable.pop(self._pod_key(key, name), "")) and self._state.has_node(node)
+            if (node := self._restored_node(self._pod_key(key, name))) and self._state.has_node(node)
         ]
         if not assignments or key in self._active:
             return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -36,11 +37,20 @@ class Budget(msgspec.Struct, frozen=True):
 class Budgets:
     """All budgets of a cluster at one moment."""
 
-    def __init__(self, budgets: Iterable[Budget] = ()) -> None:
+    def __init__(self, budgets: Iterable[Budget] = (), refused: AbstractSet[str] = frozenset()) -> None:
+        """``refused`` are uids of pods of which the API server refused the eviction for good."""
+        self._refused = refused
         self._by_namespace: dict[str, list[Budget]] = {}
         for budget in sorted(budgets, key=lambda budget: (budget.namespace, budget.name)):
             self._by_namespace.setdefault(budget.namespace, []).append(budget)
         self._covering: dict[BoundPod, tuple[Budget, ...]] = {}
+
+    def without(self, refused: AbstractSet[str]) -> Budgets:
+        """The same budgets, for pods of which these uids are not to be evicted."""
+        if not refused:
+            return self
+        budgets = [budget for beside in self._by_namespace.values() for budget in beside]
+        return Budgets(budgets, refused)
 
     def covering(self, pod: BoundPod) -> tuple[Budget, ...]:
         """The budgets that select a pod, by name."""
@@ -52,8 +62,8 @@ class Budgets:
         return known
 
     def forbid(self, pod: BoundPod) -> bool:
-        """Whether a pod can never be evicted: the API server refuses a pod with more than one budget."""
-        return len(self.covering(pod)) > 1
+        """Whether a pod cannot be evicted: it was refused, or has more than one budget, which is refused."""
+        return pod.uid in self._refused or len(self.covering(pod)) > 1
 
     def exceeded(self, pods: Iterable[BoundPod], in_flight: Sequence[BoundPod] = ()) -> tuple[Budget, ...]:
         """The budgets that do not let all these pods go now, by namespace and name.

@@ -15,6 +15,8 @@
 | Nominated | all victims gone | Nominated | try the unit at once |
 | Nominated | nomination deadline | (ended) | NotBound: back off |
 | any | all pods of the plan bound | (ended) | Bound: the backoff starts anew |
+| Nominated | all victims gone, and the unit was tried and not placed | (ended) | NoLongerFits: back off |
+| Evicting | a victim that lost no pod yet may not be evicted any more | (ended) | NoLongerFits: back off |
 | any | preemptor gone | (ended) | PreemptorGone |
 | Evicting, Nominated | nominated capacity was lost or taken | (ended) | NoLongerFits: back off |
 
@@ -97,7 +99,11 @@ class Ending(Enum):
     NOT_EVICTED = "not-evicted"
     NOT_BOUND = "not-bound"
     NO_LONGER_FITS = "no-longer-fits"
-    """A node was lost, cordoned or moved to another domain, or nominated capacity was taken."""
+    """What was nominated cannot be used any more.
+
+    A node was lost, cordoned or moved to another domain, others took the capacity, a victim is protected by
+    now, or the unit was tried with everything freed and not placed.
+    """
 
     @property
     def is_failure(self) -> bool:
@@ -208,6 +214,8 @@ class Preemption:
     """Pods whose eviction was accepted."""
     freed: bool = False
     """Whether the unit was activated because every victim is gone."""
+    in_vain: bool = False
+    """Whether the unit was tried after that and not placed, so that what is nominated does not help it."""
     _attempts: dict[Key, _Attempts] = field(default_factory=dict)
 
     @classmethod
@@ -257,6 +265,8 @@ class Preemption:
 
     def next_time(self) -> float:
         """When it is to be advanced though nothing happens."""
+        if self.in_vain:
+            return -inf
         times = [self.deadline, *(attempts.at for attempts in self._attempts.values())]
         if self.state is State.PLANNED and not self.announced:
             times.append(self.announce_at)
