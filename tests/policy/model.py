@@ -657,6 +657,10 @@ def carry_out(world: World, unit: Unit, plan: Plan) -> None:
     others = [other for other in queue_order(world) if other is not unit]
     world.nominations[unit.name] = plan.nodes
     _doubt_nodes(world, others, plan)
+    for other in others:
+        # A live scheduler tries others before it evicts; those that do not fit yet back off.
+        if not could_be_placed(world, other):
+            world.not_placed[other.name] = world.now
     evict(world, plan.victims.names, by_unit=True)
     world.plan_victims |= {name for name, _ in plan.victims.pods}
     if len(plan.nodes) < len(unit.pending) and any(not other.lacking for other in others):
@@ -927,18 +931,28 @@ def _doubt_backoff(world: World, placeable: Sequence[Unit]) -> None:
     """
     if len(placeable) < 2:
         return
-    first_unit, *others = placeable
-    if world.now - world.not_placed.get(first_unit.name, -inf) >= LONGEST_RETRY:
+    if world.now - world.not_placed.get(placeable[0].name, -inf) >= LONGEST_RETRY:
         return
-    nodes = placement(world, first_unit, affordable(world, first_unit), first_unit.least) or []
-    taken = list(zip(first_unit.pending, nodes[: first_unit.least], strict=False))
-    for pod, node in taken:
-        pod.node = node
-    can_follow = all(could_be_placed(world, other) for other in others)
-    for pod, _ in taken:
-        pod.node = ""
-    if not can_follow:
+    if not _all_fit(world, placeable):
         world.doubt = "a unit that backs off may be passed by others"
+
+
+def _all_fit(world: World, units: Iterable[Unit]) -> bool:
+    """Whether these units could be placed one after the other, none at the expense of another."""
+    taken: list[Pod] = []
+    all_fit = True
+    for unit in units:
+        pods = affordable(world, unit)
+        nodes = placement(world, unit, pods, unit.least) if pods >= unit.least else None
+        if nodes is None:
+            all_fit = False
+            break
+        for pod, node in zip(unit.pending[: unit.least], nodes, strict=False):
+            pod.node = node
+            taken.append(pod)
+    for pod in taken:
+        pod.node = ""
+    return all_fit
 
 
 def moments(world: World) -> Iterator[float]:
