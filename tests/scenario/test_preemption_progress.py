@@ -16,6 +16,7 @@ from closeknit.scheduler.preempt.preemptions import Ending
 from closeknit.scheduler.settings import Settings
 from tests.scenario.bound import POD_GROUPS, QUEUES
 from tests.scenario.preemption import Contest, budget, contest, gang, lone, member, nodes, queue
+from tests.unit.scheduler.objects import node, pod_group
 
 WITHOUT_RESERVATIONS = Settings(reserving=False)
 
@@ -192,3 +193,67 @@ async def test_a_victim_that_is_protected_by_now_is_not_evicted(change: dict[str
         assert live.api.evicted == ["a-0"]
         assert "b-0" in await live.running()
         assert live.recorder.endings == [Ending.NO_LONGER_FITS]
+
+
+async def test_a_victim_that_lost_a_pod_is_evicted_whole_though_it_is_protected_by_now() -> None:
+    async with contest([*nodes(2), *gang("a", 2)], WITHOUT_RESERVATIONS) as live:
+        live.api.errors["a-1"] = [TooManyRequestsError("later") for _ in range(4)]
+        await live.create(*gang("high", 2, "middle"))
+        await live.settle(3)
+        assert live.api.evicted == ["a-0"]
+        change = {"spec": {"preemptibility": "non-preemptible"}}
+        await live.cluster.patch(POD_GROUPS, "a", MergePatch(change), namespace="default")
+        await live.settle(60)
+
+        assert live.api.evicted == ["a-0", "a-1"]
+        assert await live.running() == {"high-0", "high-1"}
+        assert live.recorder.endings == []
+
+
+async def test_what_was_freed_for_a_unit_is_kept_for_it_when_its_plan_is_made_again() -> None:
+    async with contest([*nodes(1), *gang("v", 1)], WITHOUT_RESERVATIONS) as live:
+        await _hold(live, "v-0")
+        # It precedes the other one, and its pod comes only when the plan was made again.
+        await live.create(pod_group("older", minMember=1, priorityClassName="high"))
+        await live.settle(3)
+        await live.create(*gang("high", 1, "high"))
+        await live.settle(3)
+        assert live.api.evicted == ["v-0"]
+        await live.create(member("high", 1))
+        await live.settle(3)
+        await live.create(member("older", 0))
+        await live.settle(3)
+        await _let_go(live, "v-0")
+        await live.settle(30)
+
+        assert await live.running() == {"high-0"}
+        assert live.api.evicted == ["v-0"]
+
+
+async def test_a_plan_that_was_to_wait_for_a_budget_is_decided_again_before_it_evicts() -> None:
+    # Nothing is nominated for it meanwhile, so another unit may take the quota that it counts on.
+    objects = [*nodes(3), node("small", 4), queue("q", quota=0, limit=18), budget("b", "low", 1)]
+    async with contest([*objects, *gang("low", 1, queue="q")], WITHOUT_RESERVATIONS) as live:
+        await live.create(*gang("wide", 2, "high", queue="q"))
+        await live.settle(0.25)
+        await live.create(*gang("narrow", 1, "high", gpus=4, queue="q"))
+        await live.cluster.delete(await _budgets(live), "b", namespace="default")
+        await live.settle(30)
+
+        assert await live.running() == {"low-0", "narrow-0"}
+        assert live.api.evicted == []
+
+
+async def test_a_plan_that_begins_to_wait_for_a_budget_lets_others_have_what_it_kept() -> None:
+    async with contest([*nodes(2), *gang("low", 1)], WITHOUT_RESERVATIONS) as live:
+        await live.create(*gang("high", 2, "high"))
+        await live.settle(0.2, step=0.1)
+        # Without preemption for it, it is only tried again if it is woken.
+        await live.create(lone("late", "middle", preemptionPolicy="Never"))
+        await live.settle(0.1, step=0.1)
+        assert await live.running() == {"low-0"}
+        await live.create(budget("b", "low", 1))
+        await live.settle(30)
+
+        assert await live.running() == {"low-0", "late"}
+        assert live.api.evicted == []

@@ -7,7 +7,7 @@ from typing import Any
 from closeknit.hub.keys import Key
 from closeknit.live.entries import entry_of
 from closeknit.scheduler.answers import Answer
-from closeknit.scheduler.commit import Answered, Evict
+from closeknit.scheduler.commit import Answered, Bind, Evict
 from closeknit.scheduler.preempt.disruption_budgets import DISRUPTION_BUDGETS
 from tests.property.preemption_model import BUDGET, CLASSES
 from tests.property.told import News, Told
@@ -73,3 +73,27 @@ def test_a_plan_that_is_extended_asks_for_no_eviction_twice() -> None:
 
     (second,) = evictions(scheduler, *arrives("g-1", 3.0, "g"))
     assert {first.pod.name, second.pod.name} == {"a", "b"}
+
+
+def test_an_eviction_that_is_refused_for_now_is_asked_for_again_after_growing_pauses() -> None:
+    scheduler = full(allowed=1)
+    (first,) = evictions(scheduler, *arrives("first", 1.0))
+
+    now = 2.0
+    for pause in (0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0):
+        refused = News(now, answer=Answered(first, Answer.LATER))
+        assert evictions(scheduler, refused, News(now + 0.9 * pause)) == []
+        now += pause
+        assert evictions(scheduler, News(now)) == [first]
+
+
+def test_a_unit_is_considered_again_once_another_one_was_bound_of_which_pods_may_be_evicted() -> None:
+    scheduler = Told([News(0.0, everything=[entry(each) for each in (*CLASSES, node("n", 1))])])
+    low = pod("low", priorityClassName="low")
+    scheduler.tell(News(1.0, key=Key("", "Pod", "default", "low"), obj=low))
+    (bind,) = scheduler.sent
+    assert isinstance(bind, Bind)
+    assert evictions(scheduler, *arrives("first", 2.0), News(9.0)) == []
+
+    (eviction,) = evictions(scheduler, News(10.0, answer=Answered(bind, Answer.DONE)), News(11.0), News(12.0))
+    assert eviction.pod == bind.pod

@@ -112,6 +112,23 @@ def test_changes_do_not_make_a_unit_be_considered_more_often_than_its_rest_allow
     assert times == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
 
 
+def test_the_rest_of_a_unit_that_has_changed_begins_anew() -> None:
+    candidates = Candidates(LIMITS)
+    candidates.failed(A, 0.0, 0.0)
+    for now in (1.0, 10.0, 20.0):
+        candidates.something_changed()
+        assert taken(candidates, now) is A
+        candidates.rest(A, inf, now)
+    changed = verdict("a", size=2)
+    candidates.failed(changed, 0.0, 30.0)
+    assert taken(candidates, 30.0) is changed
+    candidates.rest(changed, inf, 30.0)
+    candidates.something_changed()
+
+    assert taken(candidates, 30.9) is None
+    assert taken(candidates, 31.0) is changed
+
+
 def test_a_unit_is_considered_again_when_a_victim_becomes_old_enough() -> None:
     candidates = Candidates(LIMITS)
     candidates.failed(A, 0.0, 0.0)
