@@ -185,3 +185,12 @@ def test_the_demand_of_a_parent_is_that_of_its_queues_within_their_limits() -> N
     ]
     shares = FairShares(Resources({GPU: 12}), Accounts(), [], waiting)
     assert (shares.of(left, GPU), shares.of(a, GPU), shares.of(right, GPU)) == (2, 2, 9)
+
+
+def test_the_demand_of_a_parent_is_within_its_own_limit() -> None:
+    """What is beyond it goes to the queues beside it."""
+    left, right = queue("left", limit=2), queue("right")
+    a, c = queue("a", within=left), queue("c", within=right)
+    waiting = [workload(request(f"w{q.name}", pods("p", 9)), account=q) for q in (a, c)]
+    shares = FairShares(Resources({GPU: 10}), Accounts(), [], waiting)
+    assert (shares.of(left, GPU), shares.of(a, GPU), shares.of(right, GPU)) == (2, 2, 8)

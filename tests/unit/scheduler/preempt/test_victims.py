@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 
 from closeknit.hub.copying import replace
+from closeknit.hub.drawing import GPU
 from closeknit.hub.outcome import Placed
+from closeknit.hub.request import Group, PodSet, Request
+from closeknit.hub.resources import Resources
 from closeknit.hub.workload import PlaceableWorkload
 from closeknit.scheduler.preempt.eligibility import Eligible, Ineligible, Kind, eligibility
+from closeknit.scheduler.preempt.running import RunningUnit
 from closeknit.scheduler.preempt.trials import Goal
 from closeknit.scheduler.preempt.victim_order import DEFAULT_ORDER, VICTIM_ORDER, ordered
 from closeknit.scheduler.preempt.victims import NoVictims, VictimSet
@@ -631,6 +635,26 @@ def test_departments_keep_the_order_of_their_use(beside: str, want: list[str] | 
     assert units_evicted(Scene(drawing, units, waiting=waiting).choose(asked)) == want
 
 
+@pytest.mark.parametrize(
+    ("stays", "want"),
+    [
+        pytest.param(5, ["victim"], id="to a smaller part of its share than that of the other"),
+        pytest.param(4, None, id="not to the same part"),
+    ],
+)
+def test_a_department_beyond_its_share_uses_a_smaller_part_of_it(stays: int, want: list[str] | None) -> None:
+    """Two departments with fair shares of 2; the unit's uses 4 with it, the other so many afterwards."""
+    left, right = queue("left", 2, weight=0), queue("right", 2, weight=0)
+    a, c, r = queue("a", 2, within=left), queue("c", within=left), queue("r", within=right)
+    units = [
+        running("beside", "x1 x1", account=c, preemptible=False),
+        running("victim", "x2 x2", account=r),
+        running("stays", " ".join(["x3"] * stays), account=r, preemptible=False),
+    ]
+    asked = workload(request("w", pods("p", 1, gpus=2)), account=a)
+    assert units_evicted(Scene(f"x1: 2\nx2: 2\nx3: {stays}", units).choose(asked)) == want
+
+
 def test_what_a_department_loses_is_not_counted_as_its_use_any_more() -> None:
     """Fair shares of 4 of 8 GPUs: the unit's own department gives up one and gets two, the other gives up one."""
     left, right = queue("left"), queue("right")
@@ -657,6 +681,24 @@ def test_a_queue_that_divides_gpus_alone_reclaims_gpus_with_cpu() -> None:
     asked = workload(request("w", pods("p", 2, cpu=1)), account=b)
     drawing = "x1: 2 cpu=8\nx2: 2 cpu=8"
     assert units_evicted(Scene(drawing, [running("a", "x1 x1 x2 x2", account=a)]).choose(asked)) == ["a"]
+
+
+def test_surplus_is_counted_the_youngest_first_when_it_is_taken_back() -> None:
+    """Fair shares of 4 of 8 GPUs: the pod of 3 goes last, at the moment before its queue still uses 5."""
+    account = queue("a")
+    shapes = {"least": (2, "x2", 0.0), "old": (3, "x1", 0.0), "young": (1, "x1", NOW - 1)}
+    sets = tuple(
+        PodSet(name, 1, Resources({GPU: gpus}), minimum=int(name == "least"), bound=(node,))
+        for name, (gpus, node, _) in shapes.items()
+    )
+    bound = tuple(
+        pod(name, node, unit="v", gpus=gpus, started=started, group=name)
+        for name, (gpus, node, started) in shapes.items()
+    )
+    unit = RunningUnit(workload(Request("v", Group("v", sets)), account=account), "v", bound)
+    asked = workload(request("w", pods("p", 1, gpus=4)), account=queue("b"))
+
+    assert evicted(Scene("x1: 4\nx2: 4", [unit]).choose(asked)) == ["old", "young"]
 
 
 def test_without_shares_nothing_is_reclaimed() -> None:
