@@ -314,6 +314,18 @@ def test_what_we_bound_ourselves_and_cannot_complete_is_overdue_at_once() -> Non
     assert gangs.deadlines.take(102.0) == [UNIT]
 
 
+def test_a_gang_that_was_completed_has_its_grace_period_when_it_loses_pods() -> None:
+    gangs = Gangs()
+    gangs.observe(UNIT, LACKS_A_NODE, 100.0)
+    gangs.hurry(UNIT)
+    gangs.observe(UNIT, WHOLE, 101.0)
+    gangs.observe(UNIT, LACKS_A_NODE, 102.0)
+    gangs.cannot_complete(UNIT, 103.0)
+
+    assert gangs.deadlines.take(161.0) == []
+    assert gangs.deadlines.take(162.0) == [UNIT]
+
+
 def test_a_replacement_postpones_the_eviction_until_it_finds_no_room() -> None:
     gangs = Gangs()
     gangs.observe(UNIT, LACKS_A_NODE, 100.0)
