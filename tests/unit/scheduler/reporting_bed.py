@@ -56,6 +56,8 @@ class Bed:
     busy: bool = False
     outdated: bool = False
     pods: list[str] = field(default_factory=list)
+    shown: dict[str, Any] | None = None
+    """The PodGroup as a watch has shown it last; None if it has not."""
 
     async def status(self) -> dict[str, Any]:
         found = await self.api.get(POD_GROUPS, "train", namespace="default")
@@ -92,6 +94,7 @@ async def bed(pods: int = 2) -> AsyncIterator[Bed]:
         find=known.get,
         resource=lambda key: POD_GROUPS if key.kind == "PodGroup" else None,
         random=Random(1),
+        show=lambda _: made.shown,
         pods=lambda _: made.pods,
         outdated=lambda _: made.outdated,
         busy=lambda: made.busy,

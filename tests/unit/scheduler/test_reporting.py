@@ -252,6 +252,27 @@ async def test_a_conflict_is_read_again_and_what_others_wrote_stays() -> None:
         assert types == ["Running", "Scheduled", "Unschedulable"]
 
 
+async def test_a_correction_that_is_held_back_is_made_though_the_same_is_reported_again() -> None:
+    async with bed() as made:
+        made.reporter.waiting(UNPLACED)
+        await made.reporter.flush()
+        for _ in range(2):
+            removed = MergePatch({"status": {"conditions": None}})
+            made.shown = await made.api.cluster.patch(
+                POD_GROUPS, "train", removed, namespace="default", subresource="status"
+            )
+            made.reporter.object_changed(NAME.key)
+            await made.clock.advance(1)
+            await made.reporter.flush()
+        # The second correction waits, because others keep changing the object.
+        assert await made.scheduled() is None
+        made.reporter.waiting(UNPLACED)
+        await made.clock.advance(5)
+        await made.reporter.flush()
+
+        assert await made.scheduled() == ("False", "Unschedulable")
+
+
 async def test_a_pod_that_is_bound_while_it_is_told_to_wait_says_that_it_is_bound() -> None:
     async with bed() as made:
         patch, bound = made.api.patch, list[str]()

@@ -9,7 +9,7 @@ from closeknit.hub.outcome import Unplaceable
 from closeknit.hub.sentences import kai as sentences
 from closeknit.scheduler.deciding import AnyVerdict, Failed, Verdict
 from closeknit.scheduler.status import reports
-from closeknit.scheduler.status.reports import State
+from closeknit.scheduler.status.reports import ConstraintState, State
 from tests.unit.scheduler.verdicts import RACK, decided, gang, incomplete, invalid
 
 AWAITED = sentences.PODS_AWAITED.at(("spec", "minMember"), minimum=3, existing=1, gated=0)
@@ -75,3 +75,10 @@ def test_the_reason_stays_the_same_where_only_its_details_differ() -> None:
 )
 def test_the_pods_that_wait(verdict: Verdict, names: tuple[str, ...]) -> None:
     assert reports.waiting_pods(verdict) == names
+
+
+def test_a_unit_that_runs_and_breaks_its_constraint_does_so_while_a_plan_is_made_for_its_surplus() -> None:
+    runs = replace(reports.report(decided(gang(1))), constraint=ConstraintState.VIOLATED)
+    told = reports.running_while_others_wait(runs, reports.report(decided(gang(2))))
+
+    assert (told.state, told.constraint) == (State.SCHEDULED, ConstraintState.VIOLATED)
