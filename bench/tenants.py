@@ -13,7 +13,7 @@ import asyncio
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import count, islice
 from random import Random
@@ -184,29 +184,38 @@ async def _arrive(cluster: EmbeddedCluster, log: Log, seconds: float) -> None:
         await asyncio.sleep(_INTERVAL - _RUNS_FOR)
 
 
-async def _measured(loop: VirtualLoop, meter: Meter, options: argparse.Namespace) -> None:
-    clock, log = VirtualClock(loop), Log(loop)
+def measure(*, hard: int, many: int, minutes: float, seed: int) -> Log:
+    """Let both tenants work for some virtual minutes."""
+    meter = Meter()
+    loop = VirtualLoop(meter, _PARTS)
+    log = Log(loop)
+    with closing(loop):
+        loop.run_until_complete(_measured(log, meter, hard=hard, many=many, minutes=minutes, seed=seed))
+    return log
+
+
+async def _measured(log: Log, meter: Meter, *, hard: int, many: int, minutes: float, seed: int) -> None:
+    clock = VirtualClock(log.loop)
     definitions = [one.written() for family in FAMILIES.values() for one in family]
-    cluster = EmbeddedCluster(definitions, clock=clock, dice=Random(options.seed))
-    await _create(cluster, _cluster(Random(options.seed)))
+    cluster = EmbeddedCluster(definitions, clock=clock, dice=Random(seed))
+    await _create(cluster, _cluster(Random(seed)))
     api: Any = MeteredApi(cluster, meter)
     instance = Instance(
         api,
         Settings(),
         identity="bench",
         log=log,
-        random=Random(options.seed),
+        random=Random(seed),
         clock=clock,
         lease=LeaseName(namespace="default", name="closeknit"),
     )
     work = asyncio.create_task(instance.run())
     while not instance.ready:  # noqa: ASYNC110 (no event tells)
         await asyncio.sleep(0.1)
-    await meter.steps("arrivals", _create(cluster, _hard(options.hard)))
-    await meter.steps("arrivals", _create(cluster, _many(options.many)))
-    await asyncio.create_task(meter.steps("arrivals", _arrive(cluster, log, options.minutes * 60)))
+    await meter.steps("arrivals", _create(cluster, _hard(hard)))
+    await meter.steps("arrivals", _create(cluster, _many(many)))
+    await asyncio.create_task(meter.steps("arrivals", _arrive(cluster, log, minutes * 60)))
     await asyncio.sleep(10.0)
-    _report(options, log)
     instance.stop()
     work.cancel()
     await asyncio.gather(work, return_exceptions=True)
@@ -236,10 +245,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=10.0, help="virtual minutes")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
-    meter = Meter()
-    loop = VirtualLoop(meter, _PARTS)
-    asyncio.set_event_loop(loop)
-    loop.run_until_complete(_measured(loop, meter, options))
+    log = measure(hard=options.hard, many=options.many, minutes=options.minutes, seed=options.seed)
+    _report(options, log)
     return 0
 
 

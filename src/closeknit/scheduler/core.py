@@ -153,7 +153,7 @@ class Core:
         """Take in what has changed; in a ``hurried`` look, what can wait is left for the next one."""
         self.counters.looks += 1
         self._pace.begin()
-        self._protected_until = inf
+        self._protected_until = self._spent() + self._decision_time.limits.first
         self.acting.told(self.state.told())
         if self.acting.deadlines:
             self.acting.look_at_volumes(now)

@@ -77,14 +77,14 @@ class DecisionTime:
     """What the decisions about units and of tenants took."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self.limits = limits
         self._attempts: dict[tuple[Key, Search], _Attempts] = {}
         """By unit and search, if the last one was not cheap."""
         self._used: dict[Tenant, _Usage] = {}
 
     def protected(self, workload: Workload, search: Search, now: float) -> float:
         """How many seconds the next search for a unit may take although others wait."""
-        limits = self._limits
+        limits = self.limits
         attempts = self._attempts.get((workload.object.key, search))
         if self.exceeds_share(workload, now):
             return limits.first
@@ -98,7 +98,7 @@ class DecisionTime:
 
         None if it was cheap.
         """
-        key, limits = (workload.object.key, search), self._limits
+        key, limits = (workload.object.key, search), self.limits
         used = self._used.setdefault(tenant_of(workload), _Usage(at=now))
         used.seconds, used.at = self._decayed(used, now) + seconds, now
         if seconds <= limits.cheap and not ended:
@@ -118,7 +118,7 @@ class DecisionTime:
         used = self._used.get(tenant_of(workload))
         if used is None:
             return False
-        seconds, limits = self._decayed(used, now), self._limits
+        seconds, limits = self._decayed(used, now), self.limits
         if seconds < limits.cheap / 10:
             # Tenants come and go; one that used nothing lately need not be remembered.
             del self._used[tenant_of(workload)]
@@ -126,7 +126,7 @@ class DecisionTime:
         return seconds > limits.share * limits.window
 
     def _decayed(self, used: _Usage, now: float) -> float:
-        return used.seconds * exp(-max(now - used.at, 0.0) / self._limits.window)
+        return used.seconds * exp(-max(now - used.at, 0.0) / self.limits.window)
 
 
 def tenant_of(workload: Workload) -> Tenant:
