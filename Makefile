@@ -16,7 +16,7 @@ RESULTS := build/requirements.json
 SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm storm-real check format oracle policy-model planted slices fuzz reword peers peer-tests bench bench-half-full bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
+.PHONY: help setup demo test test-slow test-long storm storm-real check format oracle policy-model planted slices fuzz reword peers peer-tests bench bench-half-full bench-kube bench-e2e bench-side-by-side bench-live bench-tenants bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -161,6 +161,10 @@ bench-grove: $(READY) ## measure Grove's operator: 200 PodCliqueSets of 50 pods 
 
 bench-kueue: $(READY) ## measure how fast Jobs are admitted, embedded and beside Kueue (ARGS="--part embedded" for a part)
 	$(BIN)/python -m bench.e2e.kueue $(ARGS)
+
+bench-tenants: $(READY) ## measure how long a gang waits while another tenant's units take long to decide
+	$(BIN)/python -m bench.tenants --hard 3 $(ARGS)
+	$(BIN)/python -m bench.tenants --hard 0 --many 10000 $(ARGS)
 
 bench-simulate: $(READY) ## time a simulation of 10,000 gangs on 1,024 nodes under all policies
 	bash -c 'time -p $(BIN)/closeknit simulate --generate 10000 --nodes block=8,rack=8,host=16 --into build/simulation $(ARGS)'

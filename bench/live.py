@@ -35,8 +35,8 @@ from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.settings import Settings
 
 _GPU = "nvidia.com/gpu"
-_POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", subresources=("status",))
-_TOPOLOGIES = Resource("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
+POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", subresources=("status",))
+TOPOLOGIES = Resource("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
 _SIZES = tuple(2**power for power in range(10))
 _RACK, _BLOCK = 16, 256
 _NOW = DeleteOptions(grace_period=0)
@@ -88,9 +88,9 @@ class Run:
 def _cluster_objects(nodes: int) -> Iterator[tuple[Resource, dict[str, Any]]]:
     levels = [{"nodeLabel": label} for label in ("block", "rack", "kubernetes.io/hostname")]
     yield (
-        _TOPOLOGIES,
+        TOPOLOGIES,
         {
-            "apiVersion": _TOPOLOGIES.api_version,
+            "apiVersion": TOPOLOGIES.api_version,
             "kind": "Topology",
             "metadata": {"name": "tree"},
             "spec": {"levels": levels},
@@ -121,9 +121,9 @@ def _gang(name: str, pods: int) -> Iterator[tuple[Resource, dict[str, Any]]]:
     """A gang that requires a rack, or a block where it is large; each pod has one GPU."""
     level = "rack" if pods <= 32 else "block"
     yield (
-        _POD_GROUPS,
+        POD_GROUPS,
         {
-            "apiVersion": _POD_GROUPS.api_version,
+            "apiVersion": POD_GROUPS.api_version,
             "kind": "PodGroup",
             "metadata": {"name": name, "namespace": "default"},
             "spec": {
@@ -169,7 +169,7 @@ async def _arrive(
         for resource, each in ((PODS, f"{name}-{number}") for number in range(pods)):
             with suppress(NotFoundError):
                 await cluster.delete(resource, each, namespace="default", options=_NOW)
-        await cluster.delete(_POD_GROUPS, name, namespace="default", options=_NOW)
+        await cluster.delete(POD_GROUPS, name, namespace="default", options=_NOW)
 
     for number, size in enumerate(sizes):
         due = begun + number / rate

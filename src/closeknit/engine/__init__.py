@@ -5,7 +5,7 @@ a log, or knows of Kubernetes. What a caller needs is exported here; the other
 modules are nobody else's business.
 """
 
-from closeknit.engine.budget import Budget
+from closeknit.engine.budget import UNPACED, Budget, Pace
 from closeknit.engine.engine import Engine, solve
 
-__all__ = ["Budget", "Engine", "solve"]
+__all__ = ["UNPACED", "Budget", "Engine", "Pace", "solve"]

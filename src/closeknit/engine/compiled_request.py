@@ -14,6 +14,7 @@ from enum import Enum
 from hashlib import blake2b
 from typing import TypeAlias
 
+from closeknit.engine.budget import UNPACED, Pace
 from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.neighbour_rules import NeighbourRules
 from closeknit.engine.node_fits import PodShape
@@ -122,6 +123,8 @@ class CompiledRequest:
     """The table of the shape of most pods, without rules about other pods; None if there is no pod set."""
     neighbours: NeighbourRules | None = None
     """Rules among its pods that tables and demands do not say; shapes are then roles."""
+    pace: Pace = UNPACED
+    """Interrupts its searches."""
 
 
 def compile_request(
@@ -135,6 +138,7 @@ def compile_request(
     plain: list[FitTable] | None = None,
     goal: Goal = Goal.WISHES,
     neighbours: NeighbourRules | None = None,
+    pace: Pace = UNPACED,
 ) -> CompiledRequest:
     """Number everything; ``shape_of`` gives each pod set's shape by the set's name.
 
@@ -187,7 +191,7 @@ def compile_request(
     names_level = any(group.group.required or group.group.preferred for group in groups)
     room = _main_table(pod_sets, plain or tables)
     return CompiledRequest(
-        tree, tables, rows, demand, top, groups, pod_sets, goal, named, names_level, room, neighbours
+        tree, tables, rows, demand, top, groups, pod_sets, goal, named, names_level, room, neighbours, pace
     )
 
 

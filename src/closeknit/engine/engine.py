@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from closeknit.engine import score, short_path
-from closeknit.engine.budget import Budget
+from closeknit.engine.budget import UNPACED, Budget, Pace
 from closeknit.engine.capacity import level_capacities
 from closeknit.engine.checked_requests import CheckedRequests, Keyed
 from closeknit.engine.compiled_request import CompiledRequest, Goal, compile_request
@@ -59,11 +59,13 @@ class Engine:
     Two engines told the same facts in any order decide alike.
     """
 
-    def __init__(self, cluster: Cluster, budget: Budget = _USUAL) -> None:
+    def __init__(self, cluster: Cluster, budget: Budget = _USUAL, pace: Pace = UNPACED) -> None:
+        """``pace`` interrupts long decisions; nothing may change the engine meanwhile."""
         self._ledger = Ledger(cluster)
         self._topologies: dict[str, Topology] = {topology.name: topology for topology in cluster.topologies}
         self._layout = cluster.layout
         self._budget = budget
+        self._pace = pace
         self._trees: dict[str | None, Tree] = {}
         self._cache = TableCache(self._ledger)
         self._requests = CheckedRequests(self._topologies, self._ledger.slot_of)
@@ -276,6 +278,7 @@ class Engine:
             plain=made.plain,
             goal=goal,
             neighbours=rules or None,
+            pace=self._pace,
         )
 
     def _tables(self, keyed: Keyed, *, single: bool = True, strict: bool = False) -> _Tables:

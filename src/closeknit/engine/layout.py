@@ -326,7 +326,7 @@ class Layouts:
         most = MOST_NODES if known is None else FEW_NODES
         nodes = layout_nodes(compiled, self._free, component, fees, most=most)
         # What is laid out already must not be lost to a search for something better.
-        allowed = steps if known is None else Steps(most_steps)
+        allowed = steps if known is None else Steps(most_steps, compiled.pace)
         best: tuple[int, list[tuple[int, Pattern]]] | None = None
         complete = True
         try:

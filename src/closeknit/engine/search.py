@@ -100,7 +100,7 @@ class Search:
         self._tree = tree = compiled.tree
         self._budget = budget
         self._rules = rules
-        self._steps = steps = Steps(budget.find)
+        self._steps = steps = Steps(budget.find, compiled.pace)
         self._layouts = Layouts(compiled, free)
         self._made = made = Choices(compiled, free, count_mixes=rules.mixed_bound)
         self._batches = batches(compiled.root) if rules.whole_groups else []

@@ -104,13 +104,21 @@ class Changes(Generic[T]):
     async def take(self) -> list[Notice[T]]:
         """Everything that changed since the last call, at least one object; waits until there is one."""
         while True:
-            await self._some.wait()
-            self._some.clear()
-            seen, self._seen = self._seen, {}
-            again, self._again = self._again, set()
-            notices = [Notice(key, before, self._look(key)) for key, before in seen.items()]
-            if changed := [each for each in notices if each.key not in again or each.before != each.after]:
+            await self.some()
+            if changed := self.take_now():
                 return changed
+
+    async def some(self) -> None:
+        """Wait until something may have changed."""
+        await self._some.wait()
+
+    def take_now(self) -> list[Notice[T]]:
+        """Everything that changed since the last call; empty if nothing did."""
+        self._some.clear()
+        seen, self._seen = self._seen, {}
+        again, self._again = self._again, set()
+        notices = [Notice(key, before, self._look(key)) for key, before in seen.items()]
+        return [notice for notice in notices if notice.key not in again or notice.before != notice.after]
 
 
 class Mirror(Generic[T]):

@@ -51,8 +51,14 @@ class Listening:
     """One listener's ear: what it has been told so far."""
 
     def __init__(
-        self, listener: Listener, kinds: Iterable[Kind], changed: Callable[[], None], following: Following
+        self,
+        listener: Listener,
+        kinds: Iterable[Kind],
+        changed: Callable[[], None],
+        following: Following,
+        may_change: asyncio.Event | None,
     ) -> None:
+        self._may_change = may_change
         self.kinds = frozenset(kinds)
         self._listener = listener
         self._changed = changed
@@ -110,7 +116,11 @@ class Listening:
             self._readers[kind] = changes
             try:
                 while True:
-                    for notice in await changes.take():
+                    await changes.some()
+                    # It may be cleared again before a task that waits for it goes on.
+                    while self._may_change is not None and not self._may_change.is_set():
+                        await self._may_change.wait()
+                    for notice in changes.take_now():
                         key = key_of(kind, notice.key.namespace, notice.key.name)
                         self._listener.heard(kind, resource.api_version, key, notice.after)
                         self.told += 1
@@ -173,13 +183,17 @@ class Following:
 
     @contextmanager
     def listening(
-        self, listener: Listener, kinds: Iterable[Kind], changed: Callable[[], None]
+        self,
+        listener: Listener,
+        kinds: Iterable[Kind],
+        changed: Callable[[], None],
+        may_change: asyncio.Event | None = None,
     ) -> Iterator[Listening]:
-        """Tell a listener of objects of some kinds while the block lasts, and call ``changed`` after some.
+        """Pass objects of some kinds to a listener while the block lasts, and call ``changed`` after some.
 
-        What is there already is told first.
+        What is there already comes first. Nothing is passed on while ``may_change`` is given and not set.
         """
-        made = Listening(listener, kinds, changed, self)
+        made = Listening(listener, kinds, changed, self, may_change)
         for kind, mirror in self._mirrors.items():
             made.open(kind, self.resources[kind.group, kind.kind], mirror)
         self._listening.append(made)

@@ -39,6 +39,8 @@ class Counters:
     evictions: int = 0
     """Pods that were evicted for other units."""
     looks: int = 0
+    ended: int = 0
+    """Searches that were ended because other units waited."""
 
 
 class Settled(msgspec.Struct, frozen=True, gc=False):

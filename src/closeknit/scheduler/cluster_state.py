@@ -32,7 +32,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Entry, Store
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
-from closeknit.engine import Engine
+from closeknit.engine import UNPACED, Engine, Pace
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.copying import replace
@@ -82,8 +82,12 @@ class ClusterState:
         schedulers: frozenset[str] = SCHEDULERS,
         *,
         clock_zero: float = 0.0,
+        pace: Pace = UNPACED,
     ) -> None:
-        """``clock_zero`` is the moment, in seconds since 1970, at which the scheduler's clock was zero."""
+        """``clock_zero`` is the moment, in seconds since 1970, at which the scheduler's clock was zero.
+
+        ``pace`` interrupts the decisions of the engine.
+        """
         self._clock_zero = clock_zero
         self._budgets: Budgets | None = None
         self.budgets_version = 0
@@ -93,9 +97,9 @@ class ClusterState:
         self.view = View(self._store, families, schedulers=schedulers)
         self._schedulers = schedulers
         self._names = HolderNames(families)
-        self._units = Units(self._store, self.view, families, self._names, self._renew_pod)
+        self._units = Units(self._store, self.view, families, self._names, self._renew_pod, pace=pace)
         self._kept: dict[str, Topology] = {}
-        self._tracked = TrackedEngine()
+        self._tracked = TrackedEngine(pace)
         self.usage = Usage()
         """What every queue uses."""
         self._named: dict[Key, str] = {}

@@ -15,10 +15,11 @@ from typing import Any
 
 from closeknit.dialects.core.binding_volumes import Preparation
 from closeknit.dialects.core.priority import queue_order
+from closeknit.engine import Pace
 from closeknit.hub.cluster import Holding
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
-from closeknit.hub.outcome import Assignment, Placed
+from closeknit.hub.outcome import Assignment, Placed, Undecided
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import PlaceableWorkload, Workload
@@ -28,6 +29,7 @@ from closeknit.scheduler.changes import Change, Joined, NodeChanged
 from closeknit.scheduler.claiming import claimed, preparations, to_give_back
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Answered, Bind, Call, Evict, Nominate
+from closeknit.scheduler.decide.decision_time import DecisionTime, Search
 from closeknit.scheduler.deciding import Failed, InvalidVerdict
 from closeknit.scheduler.gangs.lifecycle import Gangs
 from closeknit.scheduler.gangs.states import BelowMinimum, Stale
@@ -72,10 +74,25 @@ class Core:
         random: Random,
         wake: Callable[[], None] = lambda: None,
         clock_zero: float = 0.0,
+        pause: Callable[[], bool] | None = None,
+        spent: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """``clock_zero``: the moment, in seconds since 1970, at which the scheduler's clock was zero."""
-        self.state = ClusterState(settings.families, settings.schedulers, clock_zero=clock_zero)
-        self.queue = WaitingQueue(random)
+        """Make a core that knows no objects yet.
+
+        ``clock_zero``: the moment, in seconds since 1970, at which the scheduler's clock was zero.
+        ``pause``: called now and then during long decisions; it may let others run, as long as they change
+        nothing here, and returns whether the decision has to end.
+        ``spent``: how many seconds decisions have taken so far, without what others took meanwhile.
+        """
+        self._pace = Pace(pause)
+        self._spent = spent
+        self._decision_time = DecisionTime(settings.decision_time)
+        self._protected_until = 0.0
+        """How much time decisions may have spent in all when the current one has to end, if others wait."""
+        self.state = ClusterState(
+            settings.families, settings.schedulers, clock_zero=clock_zero, pace=self._pace
+        )
+        self.queue = WaitingQueue(random, puts_off=self._decision_time.exceeds_share)
         self.accounts = self.state.usage.accounts
         self.counters = Counters()
         self.acting = Acting(self.state, send, self.counters, observer)
@@ -88,7 +105,7 @@ class Core:
         self._evicting: dict[Key, tuple[Workload, BelowMinimum]] = {}
         """Gangs below their minimum of which pods are to be evicted, and none was yet."""
         self._refusals = Refusals()
-        self.failures = KnownFailures()
+        self.failures = KnownFailures(lambda: self._pace.stopped)
         self.reservations = Reservations(enabled=settings.reserving)
         self.preemptions = Preemptions(
             self.state,
@@ -135,6 +152,8 @@ class Core:
     def look(self, now: float, *, hurried: bool = False) -> None:
         """Take in what has changed; in a ``hurried`` look, what can wait is left for the next one."""
         self.counters.looks += 1
+        self._pace.begin()
+        self._protected_until = self._spent() + self._decision_time.limits.first
         self.acting.told(self.state.told())
         if self.acting.deadlines:
             self.acting.look_at_volumes(now)
@@ -199,6 +218,7 @@ class Core:
         if workload is None:
             self.queue.remove(key)
             self._since.pop(key, None)
+            self._decision_time.forget(key)
             self._refusals.clear(key)
             self._reporter.gone(key)
         if self._is_busy(key):
@@ -230,14 +250,33 @@ class Core:
         self._consider_preemptions(now)
         if self._holds_surplus(now) or (workload := self._next(now)) is None:
             return ()
+        began = self._begin(workload, Search.PLACEMENT, now)
         if satisfied(workload.request.root):
             verdicts = self._decided_surplus(workload, now)
         else:
             verdicts = [self._decided_minimum(workload, now)]
+        rest_until = self._charge(workload, Search.PLACEMENT, began, now)
         for verdict in verdicts:
-            self._carry_out(verdict, now)
+            self._carry_out(verdict, now, rest_until)
         self.counters.decisions += len(verdicts)
         return verdicts
+
+    def exceeds_protection(self) -> bool:
+        """Whether the decision under way has taken so long that it has to end if others wait."""
+        return self._spent() > self._protected_until
+
+    def _begin(self, workload: Workload, search: Search, now: float) -> float:
+        """Begin a search for a unit; returns how much time decisions have spent so far."""
+        self._pace.begin()
+        began = self._spent()
+        self._protected_until = began + self._decision_time.protected(workload, search, now)
+        return began
+
+    def _charge(self, workload: Workload, search: Search, began: float, now: float) -> float | None:
+        """Charge a search that has ended to its unit and tenant; returns until when the unit rests."""
+        seconds, ended = self._spent() - began, self._pace.stopped
+        self.counters.ended += ended
+        return self._decision_time.charge(workload, search, seconds, now + seconds, ended=ended)
 
     def _decided_minimum(self, workload: PlaceableWorkload, now: float) -> Verdict:
         """Decide a unit that lacks its minimum; it gets its surplus too if no other unit competes for it."""
@@ -340,15 +379,19 @@ class Core:
         except Exception as error:  # noqa: BLE001 (the same)
             return (), (_not_understood(workload, error),)
 
-    def _carry_out(self, verdict: Verdict, now: float) -> None:
+    def _carry_out(self, verdict: Verdict, now: float, rest_until: float | None) -> None:
+        """Bind what was placed, or let the unit wait, until ``rest_until`` if its decision took long."""
         workload, outcome = verdict.workload, verdict.outcome
         key = workload.object.key
         if isinstance(outcome, Placed) and self.preemptions and self.preemptions.must_wait(workload, outcome):
             self.queue.failed(key, outcome, now)
             return
         if isinstance(outcome, Placed) and self._commit(verdict, outcome, now):
+            self._decision_time.forget(key)
             return
-        self.queue.failed(key, outcome, now)
+        # A search that had to end is made again, though nothing may have changed by then.
+        unfinished = self._pace.stopped and isinstance(outcome, Undecided)
+        self.queue.failed(key, outcome, now, rest_until=rest_until, retry=unfinished)
         self.reservations.failed(verdict)
         self.preemptions.failed(verdict, now)
         if (plan_under_way := self.preemptions.preemption_of(key)) is not None and plan_under_way.in_vain:
@@ -473,7 +516,14 @@ class Core:
 
     def _reserve(self, now: float) -> None:
         """Reserve capacity for the first unit that waits."""
-        self.reservations.consider(self.state, self.preemptions.kept_from, now)
+        if (verdict := self.reservations.due(now)) is not None:
+            began = self._begin(verdict.workload, Search.RESERVATION, now)
+            self.reservations.consider(
+                verdict, self.state, self.preemptions.kept_from, now, had_to_end=lambda: self._pace.stopped
+            )
+            rest_until = self._charge(verdict.workload, Search.RESERVATION, began, now)
+            if rest_until is not None:
+                self.reservations.rest(rest_until)
         self._wake_for_reservations()
 
     def _wake_for_reservations(self) -> None:
@@ -499,9 +549,16 @@ class Core:
                 # Something changed that may help it; it backs off until it is tried.
                 to_be_tried.add(key)
                 continue
+            began = self._begin(first, Search.VICTIMS, now)
             preemption = self.preemptions.consider(
-                key, self._choosing, self.acting.is_binding, self._reserved_before(now), now
+                key,
+                self._choosing,
+                self.acting.is_binding,
+                self._reserved_before(now),
+                now,
+                had_to_end=lambda: self._pace.stopped,
             )
+            self._charge(first, Search.VICTIMS, began, now)
             if preemption is not None:
                 self.reservations.drop(key)
                 self._wake()

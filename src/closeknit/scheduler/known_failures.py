@@ -4,6 +4,7 @@ same answer, under its own name. So a thousand equal gangs that find no room cos
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from closeknit.hub.copying import replace
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 class KnownFailures:
     """What an engine has failed to place since it last changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, had_to_end: Callable[[], bool] = lambda: False) -> None:
+        """``had_to_end``: whether the last search was ended early, so that its result says nothing."""
+        self._had_to_end = had_to_end
         self._engine: Engine | None = None
         self._version = -1
         self._found: dict[object, tuple[Request, Unplaceable | Undecided]] = {}
@@ -39,7 +42,9 @@ class KnownFailures:
         outcome = engine.solve(request) if explained else engine.decide(request)
         # Explaining tries things out and takes them back, which counts as changes of the engine.
         self._engine, self._version = engine, engine.version
-        if not isinstance(outcome, Placed) and not engine.holds(request.name):
+        if isinstance(outcome, Placed) or self._had_to_end():
+            return outcome
+        if not engine.holds(request.name):
             self._found[_mark(request, engine)] = request, outcome
         return outcome
 

@@ -7,6 +7,7 @@ anything in between; calls go over many connections, and their answers come back
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from random import Random
 
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
@@ -17,6 +18,7 @@ from closeknit.scheduler.binder import Binder
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Answered
 from closeknit.scheduler.core import Core
+from closeknit.scheduler.decide.slices import Slices
 from closeknit.scheduler.reporter import Observer, Reporter, Silence
 from closeknit.scheduler.settings import Settings
 from closeknit.scheduler.waiting import WaitingQueue
@@ -63,6 +65,8 @@ class Scheduler:
             deadline=settings.bind_deadline,
             resources=self.following.resources,
         )
+        self._slices = Slices(clock, settings.turn)
+        self._listening: Listening | None = None
         self.core = Core(
             settings,
             self.binder.send,
@@ -71,6 +75,8 @@ class Scheduler:
             random=random,
             wake=self._wake.set,
             clock_zero=clock.now().timestamp() - clock.monotonic(),
+            pause=self._slices.pause,
+            spent=self._slices.spent,
         )
 
     @property
@@ -100,7 +106,9 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedule until cancelled, or until ``stop`` was called and what was under way is settled."""
-        with self.following.listening(self.state, self._kinds, self._wake.set) as listening:
+        may_change = self._slices.may_change
+        with self.following.listening(self.state, self._kinds, self._wake.set, may_change) as listening:
+            self._listening = listening
             work = [self._work(listening), self.binder.run(), *([self.following.run()] if self._own else [])]
             tasks = [asyncio.create_task(each) for each in work]
             try:
@@ -134,7 +142,7 @@ class Scheduler:
                 await self._clock.sleep(self.settings.gather_many if many else self.settings.gather)
             told, listening.told = listening.told, 0
             self._wake.clear()
-            self._look(hurried=told >= _MANY)
+            await self._slices.run(partial(self._look, hurried=told >= _MANY), self._must_end)
             if self._stop_by is None:
                 await self._decide_unless_behind()
 
@@ -176,10 +184,18 @@ class Scheduler:
             await self._decide_all()
             self.core.evict_overdue(self._clock.monotonic())
 
+    def _must_end(self) -> bool:
+        """Whether the decision under way has taken its time, and others wait."""
+        if not self.core.exceeds_protection():
+            return False
+        # Changes are not passed on while a decision is suspended, but they are counted.
+        has_changes = self._listening is not None and not self._listening.drained
+        return has_changes or self._wake.is_set() or self.core.queue.ready(self._clock.monotonic())
+
     async def _decide_all(self) -> None:
         """Decide who waits, for as long as changes may be gathered; others get a turn in between."""
         since = last = began = self._clock.monotonic()
-        while verdicts := self.core.decide(began):
+        while verdicts := await self._slices.run(partial(self.core.decide, began), self._must_end):
             now = self._clock.monotonic()
             for verdict in verdicts:
                 self._observer.decided(verdict, (now - began) / len(verdicts))

@@ -94,24 +94,31 @@ class Reservations:
         considered = -inf if self._failed else self._places.next_time()
         return max(considered, self._not_before) if considered < inf else inf
 
-    def consider(
-        self,
-        state: State,
-        nominated: Callable[[PlaceableWorkload], Sequence[Holding]],
-        now: float,
-    ) -> None:
-        """Reserve capacity for the first unit that failed, if it is time.
-
-        ``nominated`` is what a unit must leave free for plans of others.
-        """
+    def due(self, now: float) -> Verdict | None:
+        """The first unit that failed, if it is time to consider it; None if not."""
         self._places.give_up(now)
         if now < self._not_before:
-            return
+            return None
         if (next_first := self._places.next_first(now)) is not None:
             self._failed.setdefault(next_first.workload.object.key, next_first)
         if not self._failed:
-            return
-        verdict = self._failed.pop(min(self._failed, key=lambda key: order(self._failed[key].workload)))
+            return None
+        return self._failed.pop(min(self._failed, key=lambda key: order(self._failed[key].workload)))
+
+    def consider(
+        self,
+        verdict: Verdict,
+        state: State,
+        nominated: Callable[[PlaceableWorkload], Sequence[Holding]],
+        now: float,
+        *,
+        had_to_end: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Reserve capacity for the unit that is ``due``, if it may have it.
+
+        ``nominated`` is what a unit must leave free for plans of others, ``had_to_end`` whether the search
+        was ended because others wait: its result is then not used, and the unit is due again.
+        """
         workload, key = verdict.workload, verdict.workload.object.key
         pods = sum(len(unit.running) for unit in self._running.values())
         self._not_before = now + PAUSE + PAUSE_FOR_A_POD * pods
@@ -121,7 +128,15 @@ class Reservations:
             self._places.stand_behind(verdict)
         else:
             kept = self.before(workload, state, now)
-            self._places.reserve(verdict, self._soonest(state, workload, kept, nominated(workload), now), now)
+            place = self._soonest(state, workload, kept, nominated(workload), now)
+            if had_to_end():
+                self._failed.setdefault(key, verdict)
+            else:
+                self._places.reserve(verdict, place, now)
+
+    def rest(self, until: float) -> None:
+        """Consider no unit before a moment, because the last search took long."""
+        self._not_before = max(self._not_before, until)
 
     def _soonest(
         self,

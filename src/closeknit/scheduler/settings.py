@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from closeknit.dialects.family import Family
 from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.scheduler.cluster_state import FAMILIES
+from closeknit.scheduler.decide import decision_time
 from closeknit.scheduler.preempt.preemptions import Limits
 from closeknit.scheduler.preempt.victim_order import DEFAULT_ORDER
 
@@ -29,7 +30,9 @@ class Settings:
     gather_many: float = 0.1
     """The same while there are many of them; each look at a gang that is not complete is for nothing."""
     turn: float = 0.005
-    """Seconds of deciding after which others get a turn."""
+    """Seconds of deciding after which others get a turn, also in the middle of a decision."""
+    decision_time: decision_time.Limits = field(default_factory=decision_time.Limits)
+    """How long decisions may take while others wait."""
     farewell: float = 10.0
     """Seconds that bindings under way get to settle after ``stop``."""
     reserving: bool = True

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from closeknit.engine import Engine
+from closeknit.engine import UNPACED, Budget, Engine, Pace
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
@@ -26,7 +26,9 @@ PodListener: TypeAlias = Callable[[Holding | None, Holding | None], None]
 class TrackedEngine:
     """Nodes and holdings by name and pod, and the engine made of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace = UNPACED) -> None:
+        """``pace`` interrupts the decisions of the engine."""
+        self._pace = pace
         self.problems: dict[Key | str, tuple[Problem, ...]] = {}
         """Why a node (by name) or a pod is not counted."""
         self._topologies: tuple[Topology, ...] = ()
@@ -44,7 +46,7 @@ class TrackedEngine:
         """Made when first asked for, then changed in place; a change of topologies makes a new one."""
         if self._engine is None:
             nodes = tuple(self._nodes.values())
-            self._engine = Engine(Cluster(self._topologies, nodes))
+            self._engine = Engine(Cluster(self._topologies, nodes), Budget(), self._pace)
             self._hold(self._engine, (pod for name in self._nodes for pod in self._on.get(name, ())))
         return self._engine
 

@@ -15,7 +15,7 @@ Time and dice come in as arguments.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
@@ -46,6 +46,9 @@ from closeknit.scheduler.wakers import Wakers
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
+
+_PUT_OFF = 0.5
+"""Seconds for which a unit that is put off stays so, unless no other unit may be taken."""
 
 Order: TypeAlias = tuple[bool, float, bool, int, bool, str, str, str]
 
@@ -101,7 +104,19 @@ class WaitingQueue:
     Whoever takes a unit says what became of it: ``failed``, ``remove`` or ``put``.
     """
 
-    def __init__(self, random: Random, *, first: float = 0.25, limit: float = 10.0) -> None:
+    def __init__(
+        self,
+        random: Random,
+        *,
+        first: float = 0.25,
+        limit: float = 10.0,
+        puts_off: Callable[[PlaceableWorkload, float], bool] = lambda _workload, _now: False,
+    ) -> None:
+        """``puts_off`` returns whether a unit is tried after all others for the moment."""
+        self._puts_off = puts_off
+        self._put_off: dict[Lane, list[tuple[Order, Key, int]]] = {}
+        """By queue, the units that were first in ``_front`` while they were put off."""
+        self._put_off_until = 0.0
         self._random, self._first_wait, self._longest_wait = random, first, limit
         self._units: dict[Key, _Unit] = {}
         self._alike: dict[object, Alike] = {}
@@ -170,10 +185,19 @@ class WaitingQueue:
             unit.alike.backoff.reset()
             self._offer_first(unit.alike)
 
-    def failed(self, key: Key, outcome: Outcome | Failed, now: float) -> None:
-        """Let a unit sleep until something can help it: it was tried, and this is what was found.
+    def failed(
+        self,
+        key: Key,
+        outcome: Outcome | Failed,
+        now: float,
+        *,
+        rest_until: float | None = None,
+        retry: bool = False,
+    ) -> None:
+        """Let a unit wait until something can help it: it was tried, and this was the outcome.
 
-        Harmless where it does not wait.
+        It is not tried before ``rest_until``, because deciding it takes long; if ``retry``, it is tried then
+        even if nothing has changed. Harmless if it does not wait.
         """
         unit = self._units.get(key)
         if unit is None:
@@ -183,11 +207,15 @@ class WaitingQueue:
         # A newcomer that fails like the others before it says nothing new about how long to wait.
         if not (unit.fresh and alike.tried):
             alike.not_before = now + alike.backoff.wait()
+        if rest_until is not None:
+            alike.not_before = max(alike.not_before, rest_until)
         unit.fresh = unit.taken = False
         # One before it that was woken meanwhile is still to be tried.
         alike.awake = alike.awake and alike.tried and first is not unit and not first.taken
         alike.tried = True
         self._wakers.note(alike, unit.workload, outcome)
+        if retry:
+            self._activate_later(alike)
 
     def wake(self, changes: Iterable[Change], engine: Engine) -> int:
         """Wake those whom something that has happened can help, and say how many kinds of units those are.
@@ -222,9 +250,7 @@ class WaitingQueue:
             woken.update(dict.fromkeys(wakers.for_node(node, engine)))
         for alike in woken:
             if not alike.awake:
-                alike.awake = True
-                self._entries += 1
-                heappush(self._due, (alike.not_before, self._entries, alike))
+                self._activate_later(alike)
         return len(woken)
 
     def take(self, now: float, accounts: Accounts | None = None) -> PlaceableWorkload | None:
@@ -300,31 +326,63 @@ class WaitingQueue:
                 self._offer(key, unit)
                 return
 
+    def _activate_later(self, alike: Alike) -> None:
+        """Let the first of equal units be tried when their backoff has expired."""
+        alike.awake = True
+        self._entries += 1
+        heappush(self._due, (alike.not_before, self._entries, alike))
+
     def _next(self, now: float, accounts: Accounts | None = None) -> _Unit | None:
         while self._due and self._due[0][0] <= now:
             alike = heappop(self._due)[2]
             if alike.awake:
                 self._offer_first(alike)
-        first: list[_Unit] = []
-        for queue in list(self._front):
-            if (unit := self._first(queue, now)) is not None:
-                first.append(unit)
-            else:
-                del self._front[queue]
+        if self._put_off and now >= self._put_off_until:
+            self._take_back()
+        first = self._firsts(self._front, now, may_put_off=True)
+        if not first and self._put_off:
+            first = self._firsts(self._put_off, now, may_put_off=False)
         if accounts is None or len(first) < 2:
             return min(first, key=lambda each: each.order, default=None)
         return self._units[next_unit([unit.workload for unit in first], accounts).object.key]
 
-    def _first(self, queue: Lane, now: float) -> _Unit | None:
-        """The first unit of a queue that may be taken."""
-        front = self._front[queue]
+    def _firsts(
+        self, fronts: dict[Lane, list[tuple[Order, Key, int]]], now: float, *, may_put_off: bool
+    ) -> list[_Unit]:
+        """The first unit of each queue that may be taken."""
+        first: list[_Unit] = []
+        for queue in list(fronts):
+            if (unit := self._first(queue, fronts[queue], now, may_put_off=may_put_off)) is not None:
+                first.append(unit)
+            else:
+                del fronts[queue]
+        return first
+
+    def _first(
+        self, queue: Lane, front: list[tuple[Order, Key, int]], now: float, *, may_put_off: bool
+    ) -> _Unit | None:
         while front:
             _, key, identity = front[0]
             unit = self._units.get(key)
-            if unit is not None and id(unit) == identity and unit.open(now):
+            if unit is None or id(unit) != identity or not unit.open(now):
+                heappop(front)
+            elif may_put_off and self._puts_off(unit.workload, now):
+                if not self._put_off:
+                    self._put_off_until = now + _PUT_OFF
+                heappush(self._put_off.setdefault(queue, []), heappop(front))
+            else:
                 return unit
-            heappop(front)
         return None
+
+    def _take_back(self) -> None:
+        """Compare again which units are put off."""
+        put_off, self._put_off = self._put_off, {}
+        for queue, entries in put_off.items():
+            if queue not in self._front:
+                self._front[queue] = entries
+            else:
+                for entry in entries:
+                    heappush(self._front[queue], entry)
 
 
 def _keeps_away(holding: Holding) -> bool:

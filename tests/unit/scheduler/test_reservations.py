@@ -80,7 +80,8 @@ class Scene:
         self.reservations.failed(verdict)
 
     def consider(self, now: float) -> None:
-        self.reservations.consider(self, lambda _: self.nominated, now)
+        if (verdict := self.reservations.due(now)) is not None:
+            self.reservations.consider(verdict, self, lambda _: self.nominated, now)
 
     def delays(self, workload: PlaceableWorkload, now: float) -> bool:
         """Whether it has to keep off a place."""

@@ -432,3 +432,45 @@ def test_pods_of_a_set_are_told_by_what_they_ask_not_by_name() -> None:
     waiting.put(unit(request("b", PodSet("y", 6, Resources({GPU: 1})), required="rack")))
     waiting.wake([TopologiesChanged()], full())
     assert taken(waiting, 99.0)[0] == "a"
+
+
+def test_a_unit_that_is_put_off_is_tried_after_all_others() -> None:
+    waiting = WaitingQueue(Random(1), puts_off=lambda workload, _: workload.object.name == "first")
+    waiting.put(unit(ONE, name="first", priority=9))
+    waiting.put(unit(ONE, name="later"))
+    assert taken(waiting) == ["later", "first"]
+
+
+def test_a_unit_that_is_put_off_is_tried_if_no_other_waits() -> None:
+    waiting = WaitingQueue(Random(1), puts_off=lambda _workload, _now: True)
+    waiting.put(unit(ONE))
+    assert waiting.next_time(0.0) == 0.0
+    assert taken(waiting) == ["one"]
+
+
+def test_a_unit_that_is_no_longer_put_off_has_its_place_in_the_order_again() -> None:
+    slow = {"first"}
+    waiting = WaitingQueue(Random(1), puts_off=lambda workload, _: workload.object.name in slow)
+    for name, priority in (("first", 9), ("second", 8), ("third", 7)):
+        waiting.put(unit(ONE, name=name, priority=priority))
+    assert (second := waiting.take(0.0)) is not None
+    slow.clear()
+    assert (first := waiting.take(1.0)) is not None
+    assert [second.object.name, first.object.name] == ["second", "first"]
+
+
+def test_a_unit_whose_search_took_long_is_not_tried_before_it_has_rested() -> None:
+    waiting = queue(unit(ONE))
+    waiting.take(0.0)
+    waiting.failed(unit(ONE).object.key, Undecided("w"), 0.0, rest_until=30.0)
+    waiting.wake([TopologiesChanged()], Engine(RACKS))
+    assert taken(waiting, 29.0) == []
+    assert taken(waiting, 30.0) == ["one"]
+
+
+def test_a_unit_whose_search_was_ended_is_tried_again_though_nothing_has_changed() -> None:
+    waiting = queue(unit(ONE))
+    waiting.take(0.0)
+    waiting.failed(unit(ONE).object.key, Undecided("w"), 0.0, rest_until=30.0, retry=True)
+    assert waiting.next_time(0.0) == 30.0
+    assert taken(waiting, 30.0) == ["one"]

@@ -11,6 +11,7 @@ from closeknit.controllers.kueue.reservations import Reservation, pod_holding
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.node_amounts import node_of
 from closeknit.dialects.store.view import View
+from closeknit.engine import UNPACED, Pace
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
@@ -24,8 +25,9 @@ from closeknit.scheduler.tracked_engine import TrackedEngine
 class Bookings:
     """Engine and accounts, kept in step with what each Workload has; nothing here decides."""
 
-    def __init__(self) -> None:
-        self.tracked = TrackedEngine()
+    def __init__(self, pace: Pace = UNPACED) -> None:
+        """``pace`` interrupts the searches of the engine."""
+        self.tracked = TrackedEngine(pace)
         self.accounts = Accounts()
         self._held: dict[Key, dict[Key, Holding]] = {}
         """By Workload, what is held for it, under keys that are made up."""

@@ -14,6 +14,7 @@ from typing import Any
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.controllers.kueue.admission_plan import AdmissionPlan
+from closeknit.controllers.kueue.bookings import Bookings
 from closeknit.controllers.kueue.preempting import Preemptors
 from closeknit.controllers.kueue.replacing import make_way, replace, settle
 from closeknit.controllers.kueue.reservations import Reservation, continued, unit
@@ -34,6 +35,7 @@ from closeknit.dialects.kueue.status import pending
 from closeknit.dialects.kueue.to_workload import admission_object
 from closeknit.dialects.kueue.topologies import FAMILY
 from closeknit.dialects.store.view import View
+from closeknit.engine import UNPACED, Pace
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed, Unplaceable
@@ -51,9 +53,10 @@ _AT_ONCE = 64
 class AdmissionPlanner:
     """All Workloads and what is known of the nodes."""
 
-    def __init__(self, random: Any) -> None:
+    def __init__(self, random: Any, pace: Pace = UNPACED) -> None:
+        """``pace`` interrupts long decisions; nothing may change the view meanwhile."""
         self.controller: Controller[Any] = Controller("kueue-workload", wire.Workload, observe, self._decide)
-        self._plan = AdmissionPlan()
+        self._plan = AdmissionPlan(Bookings(pace))
         self._queue = WaitingQueue(random)
         self._lines = StrictLines(self._queue)
         self._preemptors = Preemptors(self._plan, self._queue)

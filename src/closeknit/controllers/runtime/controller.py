@@ -11,6 +11,7 @@ from closeknit.controllers.runtime.writes import Decision
 from closeknit.dialects.store.store import Entry, Index
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
+from closeknit.engine import Pace
 from closeknit.hub.keys import Key
 
 _T = TypeVar("_T")
@@ -67,8 +68,8 @@ class Operator:
     controllers: tuple[Controller[Any], ...]
     kinds: tuple[Kind, ...] = ()
     indexes: tuple[Index, ...] = ()
-    planner: Callable[[Any], Planner] | None = None
-    """Makes one from a source of chance, which spreads in time what is tried again."""
+    planner: Callable[[Any, Pace], Planner] | None = None
+    """Makes one from a source of chance, which spreads retries in time, and a pace for long decisions."""
     start: Callable[[Any, Sequence[Entry], Any], Awaitable[None]] | None = None
     """What is done before the controllers begin, with the API, the settings and the log.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from math import inf
 from random import Random
@@ -20,6 +21,7 @@ from closeknit.controllers.runtime.writes import Decision, SetStatus, Tell, Writ
 from closeknit.dialects.family import Family
 from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.dialects.store.store import Entry
+from closeknit.engine import Pace
 from closeknit.hub.keys import Key
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.errors import ApiError
@@ -27,6 +29,7 @@ from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
 from closeknit.live.following import Following, Listening, kinds_read
 from closeknit.live.log import Log
+from closeknit.scheduler.decide.slices import Slices
 
 _SEEN_WITHIN = 5.0
 """Seconds after which an object is looked at again although its own writes were not seen.
@@ -34,6 +37,8 @@ _SEEN_WITHIN = 5.0
 They are the event loop's: with another clock, each of thousands of writes would need two tasks more."""
 _FAREWELL = 5.0
 """Seconds for writes and events that are under way at the end."""
+_SLICE = 0.005
+"""Seconds of a planner's decisions after which others get a turn."""
 _TURN = 50
 """So many looks without a write, and others get a turn."""
 
@@ -77,7 +82,9 @@ class ControllerLoop:
             connections=connections,
         )
         self._controllers: dict[type[Any], list[Controller[Any]]] = {}
-        self._planners = [each.planner(random) for each in operators if each.planner is not None]
+        self._slices = Slices(clock, _SLICE)
+        pace = Pace(self._slices.pause)
+        self._planners = [each.planner(random, pace) for each in operators if each.planner is not None]
         planning = [each.controller for each in self._planners]
         for controller in (*planning, *(each for operator in operators for each in operator.controllers)):
             self._controllers.setdefault(controller.shape, []).append(controller)
@@ -125,7 +132,9 @@ class ControllerLoop:
 
     async def run(self) -> None:
         """Look after everything until cancelled, or until ``stop`` was called and writes have ended."""
-        with self.following.listening(self.state, self._kinds, self._wake.set) as listening:
+        with self.following.listening(
+            self.state, self._kinds, self._wake.set, self._slices.may_change
+        ) as listening:
             work = [self._work(listening), self._recorder.run()]
             if self._own:
                 work.append(self.following.run())
@@ -146,7 +155,7 @@ class ControllerLoop:
         async with asyncio.TaskGroup() as tasks:
             while not self._stopping:
                 self._wake.clear()
-                self._collect()
+                await self._collect()
                 await self._look_at_all(tasks)
                 await self._awake()
             until = self._clock.monotonic() + _FAREWELL
@@ -189,7 +198,7 @@ class ControllerLoop:
 
     # -------------------------------------------------------------------------------------- looking
 
-    def _collect(self) -> None:
+    async def _collect(self) -> None:
         """Put everything into the queue that has changed since the last time."""
         now, changed = self._clock.monotonic(), self.state.changed()
         if self._writer.newly_served():
@@ -197,7 +206,8 @@ class ControllerLoop:
                 self._settled.pop(item, None)
                 self._queue.add(item, now)
         for planner in self._planners:
-            for key in planner.look(self.state.view, changed, self._clock.now()):
+            look = partial(planner.look, self.state.view, changed, self._clock.now())
+            for key in await self._slices.run(look):
                 self._queue.add(Item(planner.controller, key), now)
         for key, shape in changed.items():
             entry = self.state.get(key)

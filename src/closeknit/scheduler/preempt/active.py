@@ -131,6 +131,10 @@ class _Nomination:
     charged: dict[Key, Holding] = field(default_factory=dict)
 
 
+_REST_OF_AN_ENDED_SEARCH = 10.0
+"""Seconds until victims are chosen again for a unit for which that was ended because others waited."""
+
+
 class Preemptions:
     """All plans, and the units that may get one."""
 
@@ -330,10 +334,13 @@ class Preemptions:
         is_binding: Callable[[Key], bool],
         kept: Callable[[PlaceableWorkload], Sequence[Holding]],
         now: float,
+        *,
+        had_to_end: Callable[[], bool] = lambda: False,
     ) -> Preemption | None:
         """Make a plan for one of ``candidates_now``, if any set of victims helps it.
 
-        ``choosing`` returns further arguments of ``choose_victims``, ``kept`` what is reserved for others.
+        ``choosing`` returns further arguments of ``choose_victims``, ``kept`` what is reserved for others,
+        ``had_to_end`` whether the search was ended because others wait: its result is then not used.
         """
         self._forget_refusals(now)
         self._accepted = {
@@ -370,6 +377,9 @@ class Preemptions:
                 **more,
             )
         self.candidates.spent(chosen.trials)
+        if had_to_end():
+            self.candidates.rest(verdict, now + _REST_OF_AN_ENDED_SEARCH, now)
+            return None
         if isinstance(chosen, NoVictims):
             self._rest(verdict, chosen.retry_at, now)
             return None
