@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from closeknit.admission.instance import Admission
     from closeknit.controllers.instance import Controllers
     from closeknit.dialects.store.store import Entry
+    from closeknit.kube.leases import Terms
     from closeknit.kube.port import KubernetesApi
     from closeknit.live.log import Log
     from closeknit.scheduler.health import Probes
@@ -114,6 +115,7 @@ class Workers:
         lease_namespace: str = "",
         admission: Admission | None = None,
         settings: Sequence[Entry] = (),
+        terms: Terms | None = None,
     ) -> None:
         """``scheduling``, ``external`` and ``admission`` are None for a process that does not do it.
 
@@ -152,6 +154,7 @@ class Workers:
                 # A dry run writes nothing, a lease included.
                 lease=None if scheduling.dry_run else lease(SCHEDULER_LEASE),
                 following=self.following,
+                terms=terms,
             )
         if operators:
             self.controllers = Controllers(
@@ -163,6 +166,7 @@ class Workers:
                 lease=lease(CONTROLLERS_LEASE),
                 following=self.following,
                 settings=settings,
+                terms=terms,
             )
 
     async def run(self, told: asyncio.Event, beside: Iterable[Coroutine[Any, Any, None]] = ()) -> None:

@@ -32,6 +32,7 @@ from closeknit.kube.errors import (
     UnavailableError,
     error_of,
 )
+from closeknit.kube.fencing import check_fence
 from closeknit.kube.rest.access import Access, ConfigurationError, Connection
 
 _BROKEN_READS = 3
@@ -82,7 +83,7 @@ class Transport:
         headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
         self._requests, self._watches = (
             aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=limit, socket_factory=_socket),
+                connector=_FencedConnector(limit=limit, socket_factory=_socket),
                 headers=headers,
                 timeout=aiohttp.ClientTimeout(total=None),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -219,6 +220,25 @@ class Transport:
             return await (self._access.renew() if refused else self._access.connection())
         except ConfigurationError as error:
             raise UnauthorizedError(f"There are no credentials to ask with: {error}") from error
+
+
+class _FencedConnector(aiohttp.TCPConnector):
+    """Checks a write again when it has its connection; it is then sent within one turn of the loop."""
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Any],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 (the signature of aiohttp)
+    ) -> aiohttp.connector.Connection:
+        connection = await super().connect(req, traces, timeout)
+        try:
+            check_fence()
+        except BaseException:
+            # Nothing was sent over it.
+            connection.release()
+            raise
+        return connection
 
 
 class _BrokenError(Exception):

@@ -30,6 +30,7 @@ from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock, timestamp
 from closeknit.kube.errors import TRANSIENT, ApiError, ConflictError, NotFoundError
 from closeknit.kube.events import Recorder
+from closeknit.kube.fencing import LeaseExpiredError
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
 from closeknit.scheduler import wording
@@ -600,7 +601,7 @@ class Reporter:
         except (ConflictError, *TRANSIENT) as error:
             subject.backoff = subject.backoff or Backoff(self._random, limit=_LONGEST_RETRY)
             again = self._clock.monotonic() + max(subject.backoff.wait(), error.retry_after or 0.0)
-        except NotFoundError:
+        except (NotFoundError, LeaseExpiredError):
             subject.wanted = None
         except ApiError:
             # No later attempt would fare better; the next reason is tried again.
@@ -630,8 +631,8 @@ class Reporter:
                 await correct_pod(self._api, key, timestamp(self._clock.now()))
             except (ConflictError, *TRANSIENT) as error:
                 await self._clock.sleep(max(backoff.wait(), error.retry_after or 0.0))
-            except ApiError:
-                # It is gone, or nothing may be written to it.
+            except (ApiError, LeaseExpiredError):
+                # It is gone, or nothing may be written to it, or by this instance.
                 return
             else:
                 return
