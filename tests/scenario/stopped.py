@@ -12,6 +12,7 @@ import structlog
 
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.resources import NODES, PODS
+from closeknit.kube.standins import run_standins
 from closeknit.live.following import Following, kinds_read
 from closeknit.live.leadership import LeaseName
 from closeknit.scheduler.instance import Instance
@@ -171,6 +172,7 @@ async def pair(settings: Settings, objects: list[Json]) -> AsyncIterator[Pair]:
     cluster = EmbeddedCluster(DEFINITIONS, clock=network, dice=Random(1))
     await bound.create(cluster, objects)
     made = Pair(cluster, network, settings)
+    kubelets = asyncio.create_task(run_standins(cluster, clock=network))
     try:
         made.first.start()
         await made.until(lambda: made.first.instance.ready)
@@ -180,4 +182,6 @@ async def pair(settings: Settings, objects: list[Json]) -> AsyncIterator[Pair]:
     finally:
         await made.first.end()
         await made.second.end()
+        kubelets.cancel()
+        await asyncio.gather(kubelets, return_exceptions=True)
         await cluster.close()

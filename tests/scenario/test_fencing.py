@@ -6,7 +6,10 @@ from random import Random
 
 import pytest
 
+from closeknit.kube.resources import EVENTS, Resource
 from closeknit.scheduler.settings import Settings
+from closeknit.scheduler.status.events import NODE_OVERCOMMITTED
+from tests.scenario import bound
 from tests.scenario.stopped import Pair, pair
 from tests.unit.scheduler.objects import node, pod, pod_group, topology
 
@@ -15,6 +18,7 @@ CONNECTIONS = 4
 DELAY = 0.5
 """Seconds that a binding is under way."""
 LEASE = 15.0
+BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", subresources=("status",))
 
 
 def cluster() -> list[dict[str, object]]:
@@ -117,3 +121,49 @@ async def test_a_successor_binds_within_a_second_after_a_leader_was_told_to_stop
         await made.until(lambda: len(made.second.bound) > 0)
 
         assert made.second.bound[0][0] - stopped_at <= 1
+
+
+async def test_bindings_that_the_network_held_for_longer_than_a_lease_are_taken_back() -> None:
+    async with pair(Settings(connections=CONNECTIONS), cluster()) as made:
+        # No check can know of these: they were sent in time, and arrive when the successor has used the nodes.
+        made.first.bind_delay = 30.0
+        await made.create(gang("first", NODES))
+        await made.until(lambda: len(made.first.sent) >= CONNECTIONS)
+        made.first.stop()
+        await made.create(gang("later", NODES, "system-cluster-critical"))
+        await made.until(lambda: len(made.second.bound) == NODES)
+        await made.until(lambda: len(made.first.bound) == CONNECTIONS)
+        await made.wait(60)
+
+        assert not await made.wrong()
+        nodes = await bound.nodes_of(made.cluster)
+        assert all(nodes[f"later-{number}"] for number in range(NODES))
+        assert sum(name.startswith("first") and bool(node) for name, node in nodes.items()) == 0
+        events = [
+            each for each in (await made.cluster.list(EVENTS)).items if each["reason"] == NODE_OVERCOMMITTED
+        ]
+        assert len({each["regarding"]["name"] for each in events}) == CONNECTIONS
+
+
+async def test_a_disruption_budget_keeps_a_later_binding_until_it_allows_the_eviction() -> None:
+    async with pair(Settings(connections=CONNECTIONS), cluster()) as made:
+        budget = {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "budget", "namespace": "default"},
+            "spec": {"maxUnavailable": 0, "selector": {}},
+        }
+        made.first.bind_delay = 30.0
+        await made.create([pod("first", gpus=8, nodeSelector={"rack": "r0"})])
+        await made.until(lambda: len(made.first.sent) == 1)
+        made.first.stop()
+        await made.create(gang("later", NODES, "system-cluster-critical"))
+        await made.cluster.create(BUDGETS, budget)
+        await made.until(lambda: len(made.first.bound) == 1)
+        await made.wait(60)
+        assert await made.wrong()
+        await made.cluster.delete(BUDGETS, "budget", namespace="default")
+        await made.wait(120)
+
+        assert not await made.wrong()
+        assert "first" not in await bound.nodes_of(made.cluster)

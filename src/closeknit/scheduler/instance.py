@@ -92,6 +92,7 @@ class Instance:
                 in_flight=self._in_flight,
                 capacity=self._capacity,
                 behind=self._behind,
+                overcommitted=self._overcommitted,
                 reports=self._reports,
             )
         )
@@ -267,6 +268,9 @@ class Instance:
 
     def _in_flight(self) -> int:
         return len(self._scheduler.binder) if self._scheduler is not None else 0
+
+    def _overcommitted(self) -> int:
+        return len(self._scheduler.core.overcommitment) if self._scheduler is not None else 0
 
     def _behind(self) -> float:
         if self._scheduler is None:

@@ -37,6 +37,7 @@ from closeknit.scheduler import wording
 from closeknit.scheduler.commit import Bind
 from closeknit.scheduler.deciding import Failed
 from closeknit.scheduler.gangs.states import BelowMinimum
+from closeknit.scheduler.overcommitment import LaterBinding
 from closeknit.scheduler.planning import AnyVerdict, InvalidVerdict, Verdict
 from closeknit.scheduler.preempt.preemptions import Ending, Plan
 from closeknit.scheduler.status import events, preemption_events, reports
@@ -208,6 +209,10 @@ class Reporter:
         meta, resource = self._find(plan.workload.key), self._resource(plan.workload.key)
         if meta is not None and resource is not None:
             preemption_events.gave_up(self._recorder, resource, meta, plan, ending)
+
+    def overcommitted(self, later: LaterBinding) -> None:
+        """A pod was evicted from a node that has no room for it."""
+        events.overcommitted(self._recorder, later)
 
     def displaced(self, workload: Workload, by: Workload) -> None:
         """A unit was preempted for another."""
