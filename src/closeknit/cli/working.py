@@ -177,6 +177,7 @@ class Workers:
 
     def probes(self) -> Probes:
         """What whoever runs the process may ask."""
+        from closeknit.live.leader_metrics import leadership_metrics
         from closeknit.scheduler.health import Probes
         from closeknit.scheduler.instance import not_alive
 
@@ -189,16 +190,22 @@ class Workers:
                     not_ready = each.not_ready()
             return not_ready
 
+        parts = (each for each in (self.scheduler, self.controllers) if each is not None)
+        leaderships = [part.leadership for part in parts if part.leadership.name]
+
         def metrics() -> bytes:
             counted = found.metrics() if found is not None else b""
             others = (each for each in (self.controllers, self.admission) if each is not None)
-            return counted + b"".join(each.metrics.written() for each in others)
+            return b"".join(
+                (counted, *(each.metrics.written() for each in others), leadership_metrics(leaderships))
+            )
 
         return Probes(
             alive=lambda: not_alive(self.following),
             ready=ready,
             metrics=metrics,
             snapshot=found.snapshot if found is not None else _nothing,
+            roles=lambda: {each.name: each.role.value for each in leaderships},
         )
 
 

@@ -243,6 +243,9 @@ class Lease:
 
     async def _renewed(self) -> bool:
         """Renew once; LostLeaseError if it is too late to try again."""
+        if self._left() <= 0:
+            # As after a stop of the process: another instance may have taken it by now, or is about to.
+            raise self._not_renewed("it was too late to try.")
         try:
             async with asyncio.timeout(self._left()):
                 await self._write(self._seen)
@@ -250,12 +253,13 @@ class Lease:
             if isinstance(error, ConflictError | NotFoundError):
                 await self._check_ours(error)
             if self._left() <= 0:
-                raise LostLeaseError(
-                    f"The lease {self._namespace}/{self._name} could not be renewed "
-                    f"for {self._terms.renew_within:g} s: {error}"
-                ) from error
+                raise self._not_renewed(str(error)) from error
             return False
         return True
+
+    def _not_renewed(self, why: str) -> LostLeaseError:
+        name, seconds = f"{self._namespace}/{self._name}", self._terms.renew_within
+        return LostLeaseError(f"The lease {name} could not be renewed for {seconds:g} s: {why}")
 
     async def _check_ours(self, cause: Exception) -> None:
         """After a conflict: another client may have changed the lease, or taken it."""

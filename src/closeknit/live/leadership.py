@@ -25,8 +25,6 @@ from closeknit.live.log import Log
 
 Work: TypeAlias = Callable[[KubernetesApi], Awaitable[None]]
 """What is done during one term, with the API through which all of it is written."""
-_ALONE = "none"
-"""The name of the lease, in metrics and probes, of an instance that needs none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +70,15 @@ class Leadership:
         self._fenced = 0
         """Writes that were not sent in former terms."""
         self.role = Role.STANDBY
-        self.terms_begun = 0
-        """How often it has begun to lead."""
+        self.transitions = 0
+        """How often it has begun or ceased to lead."""
         self.stopping = False
         """Whether ``stop`` was called."""
 
     @property
     def name(self) -> str:
-        """The name of its lease."""
-        return self._lease.name if self._lease is not None else _ALONE
+        """The name of its lease; empty for an instance that needs none."""
+        return self._lease.name if self._lease is not None else ""
 
     @property
     def waiting(self) -> bool:
@@ -147,9 +145,10 @@ class Leadership:
 
     async def _work(self, work: Work, api: KubernetesApi) -> None:
         self.role = Role.LEADING
-        self.terms_begun += 1
+        self.transitions += 1
         try:
             if not self.stopping:
                 await work(api)
         finally:
             self.role = Role.STANDBY
+            self.transitions += 1

@@ -368,6 +368,18 @@ async def test_a_stopped_process_sends_nothing_after_it_goes_on_and_its_term_end
         await holder
 
 
+async def test_a_holder_that_was_stopped_for_too_long_does_not_renew_although_it_could() -> None:
+    toy, clock, work = Toy(), HandClock(), Work()
+    holder = asyncio.create_task(lease(toy, clock, "a").hold(lambda: work.by("a")))
+    await clock.advance(1)
+    written = toy.version
+    clock.skip(11)
+    await clock.advance(3)
+    with pytest.raises(LostLeaseError):
+        await holder
+    assert toy.version == written
+
+
 async def test_a_suspended_machine_loses_the_lease_before_its_timers_go_on() -> None:
     toy, clock, work = Toy(), HandClock(), Work()
     mine = lease(toy, clock, "a")
