@@ -300,7 +300,7 @@ class Lease:
             written = await self._api.replace(LEASES, lease | {"spec": spec})
         self._look(written)
         self._renewed_at = sent_at
-        self.fence.extend(sent_at + self._terms.renew_within)
+        self.fence.extend(self._renewed_at + self._terms.renew_within)
 
     async def _release(self) -> None:
         """Let the next instance begin at once. If that fails, it begins when the lease has expired.

@@ -446,6 +446,31 @@ async def test_an_answer_that_was_slow_to_come_shortens_the_pause_before_the_nex
     await asyncio.gather(holder, return_exceptions=True)
 
 
+async def test_writes_may_be_sent_until_ten_seconds_after_the_last_renewal_was_sent_and_not_answered() -> (
+    None
+):
+    class Slow(Toy):
+        async def replace(self, resource: Resource, obj: Mapping[str, Any]) -> Object:
+            if self.fault is None:
+                await clock.sleep(1.5)
+            return await super().replace(resource, obj)
+
+    toy, clock, work = Slow(), HandClock(), Work()
+    mine = lease(toy, clock, "a")
+    holder = asyncio.create_task(mine.hold(lambda: work.by("a")))
+    # The renewal of second 2 is answered at second 3.5.
+    await clock.advance(3.6)
+    toy.fault = UnavailableError("cut")
+    await clock.advance(8.3)
+    mine.fence.check()
+    clock.skip(0.15)
+    with pytest.raises(LeaseExpiredError):
+        mine.fence.check()
+    await clock.advance()
+    with pytest.raises(LostLeaseError):
+        await holder
+
+
 async def test_others_wait_for_no_less_than_the_duration_where_it_is_no_whole_number() -> None:
     toy, clock, work = Toy(), HandClock(), Work()
     terms = Terms(duration=2.4, renew_within=1.5, every=0.5)
