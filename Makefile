@@ -16,7 +16,7 @@ RESULTS := build/requirements.json
 SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm storm-real check format oracle policy-model planted slices fuzz reword peers peer-tests bench bench-half-full bench-kube bench-e2e bench-side-by-side bench-live bench-tenants bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
+.PHONY: help setup demo test test-slow test-long storm storm-real failover check format oracle policy-model planted slices fuzz reword peers peer-tests bench bench-half-full bench-kube bench-e2e bench-side-by-side bench-live bench-tenants bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,10 @@ storm-real: MINUTES = 5
 storm-real: $(READY) ## the same over a real API server, for MINUTES of real time (MINUTES=5 SEED=1)
 	STORM_REAL_MINUTES=$(MINUTES) STORM_SEED=$(SEED) \
 		$(BIN)/python -m pytest -n $(WORKERS) -rP -m "slow and e2e" tests/scenario/test_storm.py $(ARGS)
+
+failover: N = 100
+failover: $(READY) ## stop the leader of two schedulers at N moments of a storm, kill it, end it (N=100 SEED=1)
+	$(BIN)/python -m tests.trials.failover_run -n $(N) --seed $(SEED) $(ARGS)
 
 check: $(READY) ## lint, formatting, types and import rules
 	$(BIN)/ruff check $(SOURCES)

@@ -136,6 +136,10 @@ class VirtualClock:
         """What has passed."""
         return self._loop.time()
 
+    def boottime(self) -> float:
+        """What has passed."""
+        return self._loop.time()
+
     async def sleep(self, seconds: float) -> None:
         """Wait until the clock has moved so far."""
         await asyncio.sleep(seconds)

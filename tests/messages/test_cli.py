@@ -31,6 +31,7 @@ MESSAGES = [
     message(cli.NOT_FOR_ALL_FAMILIES, "The table of closeknit get workloads has no labels of objects. Leave it out, or name a kind, such as podgroups."),
     message(cli.NO_OPERATOR, '"slurm" is no family with an operator here. There are: dynamo, grove, kai, kueue, osmo.', name="slurm", known="dynamo, grove, kai, kueue, osmo"),
     message(cli.NOTHING_TO_RUN, "With --no-scheduler, and --no-controllers or --dry-run, there is nothing to do. Leave one of them out."),
+    message(cli.LEASE_TIMES, "--lease-duration (15 s) must be at least 1 s longer than --renew-deadline (15 s), and that longer than --retry-period (2 s). Otherwise two instances could work at once.", duration="15", renew_deadline="15", retry_period="2", margin="1"),
     message(cli.CANNOT_LISTEN, "Port 34781 cannot be listened on: Address already in use. Name another one, or 0 for a free one.", port=34781, reason="Address already in use"),
     message(cli.NO_TOKEN, "The file is empty, and would ask nobody for a token. Write one into it."),
     message(cli.KEY_ALONE, "A key alone does not speak TLS. Name its certificate with --certificate as well."),

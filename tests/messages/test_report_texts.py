@@ -12,7 +12,7 @@ from closeknit.scheduler import wording
 from closeknit.scheduler.deciding import AnyVerdict
 from closeknit.scheduler.gangs.states import BelowMinimum, PartiallyBound, Stale
 from closeknit.scheduler.preempt.preemptions import Ending, Plan
-from closeknit.scheduler.status import preemption_events, reports
+from closeknit.scheduler.status import events, preemption_events, reports
 from closeknit.scheduler.status.reports import Report, State
 from tests.kit.plans import plan, victim
 from tests.unit.scheduler.verdicts import decided, gang, incomplete, invalid
@@ -251,3 +251,9 @@ APART = GroupReach(
 )
 def test_a_report_of_a_running_gang_says(told: Report, message: str) -> None:
     assert told.message == message
+
+
+def test_the_event_of_a_later_binding_names_the_node_and_what_was_there_first() -> None:
+    assert events.overcommitted_text("gpu-7") == (
+        "Evicted: node gpu-7 has no room for it beside pods that another instance bound there before."
+    )

@@ -224,6 +224,10 @@ class FrozenClock:
         """What has passed."""
         return self.hand.monotonic()
 
+    def boottime(self) -> float:
+        """What has passed."""
+        return self.hand.boottime()
+
     async def sleep(self, seconds: float) -> None:
         """Wait until the hand was moved so far."""
         await self.hand.sleep(seconds)
@@ -273,6 +277,10 @@ class Unhurried:
     def monotonic(self) -> float:
         """As the hand shows."""
         return self.hand.monotonic()
+
+    def boottime(self) -> float:
+        """As the hand shows."""
+        return self.hand.boottime()
 
     async def sleep(self, seconds: float) -> None:
         """Wait until the hand was moved so far, or for ever if it is long."""

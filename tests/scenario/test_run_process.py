@@ -87,9 +87,12 @@ async def test_it_binds_answers_and_gives_up_its_lease_when_told_to_end(
         await bound.told(cluster, "sample1", "Scheduled", 60)
 
         assert await asked(started.health, "/healthz") == (200, "ok\n")
-        assert await asked(started.health, "/readyz") == (200, "ok\n")
+        roles = "closeknit-scheduler: leading\ncloseknit-controllers: leading\n"
+        assert await asked(started.health, "/readyz") == (200, f"ok\n{roles}")
         _, metrics = await asked(started.health, "/metrics")
         assert 'closeknit_bindings_total{result="bound"} 5.0' in metrics
+        assert 'closeknit_leader{lease="closeknit-scheduler"} 1.0' in metrics
+        assert 'closeknit_fenced_writes_total{lease="closeknit-controllers"} 0.0' in metrics
         assert 'closeknit_largest_free{level="topology/rack",resource="nvidia.com/gpu"' in metrics
         _, snapshot = await asked(started.health, "/debug/snapshot")
         (tmp_path / "snapshot.json").write_text(snapshot)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from closeknit.cli import webhook
+from closeknit.cli import election, webhook
 from closeknit.cli.collecting import collect_in_pauses
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import LogFormat, logger
@@ -75,6 +75,9 @@ def run(
         str,
         typer.Option(metavar="NAME", help="Where the lease is kept that one of several instances holds."),
     ] = "",
+    lease_duration: election.Duration = 15.0,
+    renew_deadline: election.RenewDeadline = 10.0,
+    retry_period: election.RetryPeriod = 2.0,
     webhook_port: webhook.Port = 0,
     webhook_host: webhook.Host = "127.0.0.1",
     webhook_service: webhook.Service = "",
@@ -126,6 +129,7 @@ def run(
             dry_run=dry_run,
         )
         require_families(external)
+        terms = election.lease_terms(lease_duration, renew_deadline, retry_period)
         reviewing = webhook.Webhook(
             port=webhook_port,
             host=webhook_host,
@@ -152,6 +156,7 @@ def run(
             scheduling=settings if scheduler else None,
             external=external if controllers and not dry_run else None,
             lease_namespace=namespace,
+            terms=terms,
             admission=reviewing.admission(api, access.namespace or namespace, external, configured, log)
             if webhook_port and not dry_run
             else None,

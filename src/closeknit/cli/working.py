@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from closeknit.admission.instance import Admission
     from closeknit.controllers.instance import Controllers
     from closeknit.dialects.store.store import Entry
+    from closeknit.kube.leases import Terms
     from closeknit.kube.port import KubernetesApi
     from closeknit.live.log import Log
     from closeknit.scheduler.health import Probes
@@ -114,6 +115,7 @@ class Workers:
         lease_namespace: str = "",
         admission: Admission | None = None,
         settings: Sequence[Entry] = (),
+        terms: Terms | None = None,
     ) -> None:
         """``scheduling``, ``external`` and ``admission`` are None for a process that does not do it.
 
@@ -152,6 +154,7 @@ class Workers:
                 # A dry run writes nothing, a lease included.
                 lease=None if scheduling.dry_run else lease(SCHEDULER_LEASE),
                 following=self.following,
+                terms=terms,
             )
         if operators:
             self.controllers = Controllers(
@@ -163,6 +166,7 @@ class Workers:
                 lease=lease(CONTROLLERS_LEASE),
                 following=self.following,
                 settings=settings,
+                terms=terms,
             )
 
     async def run(self, told: asyncio.Event, beside: Iterable[Coroutine[Any, Any, None]] = ()) -> None:
@@ -173,6 +177,7 @@ class Workers:
 
     def probes(self) -> Probes:
         """What whoever runs the process may ask."""
+        from closeknit.live.leader_metrics import leadership_metrics
         from closeknit.scheduler.health import Probes
         from closeknit.scheduler.instance import not_alive
 
@@ -185,16 +190,22 @@ class Workers:
                     not_ready = each.not_ready()
             return not_ready
 
+        parts = (each for each in (self.scheduler, self.controllers) if each is not None)
+        leaderships = [part.leadership for part in parts if part.leadership.name]
+
         def metrics() -> bytes:
             counted = found.metrics() if found is not None else b""
             others = (each for each in (self.controllers, self.admission) if each is not None)
-            return counted + b"".join(each.metrics.written() for each in others)
+            return b"".join(
+                (counted, *(each.metrics.written() for each in others), leadership_metrics(leaderships))
+            )
 
         return Probes(
             alive=lambda: not_alive(self.following),
             ready=ready,
             metrics=metrics,
             snapshot=found.snapshot if found is not None else _nothing,
+            roles=lambda: {each.name: each.role.value for each in leaderships},
         )
 
 

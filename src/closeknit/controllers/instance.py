@@ -12,6 +12,7 @@ from closeknit.dialects import DIALECTS
 from closeknit.dialects.store.store import Entry
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.events import Recorder
+from closeknit.kube.leases import Terms
 from closeknit.kube.port import KubernetesApi
 from closeknit.live.following import Following
 from closeknit.live.leadership import Leadership, LeaseName
@@ -35,9 +36,9 @@ class Controllers:
         clock: Clock = SYSTEM_CLOCK,
         following: Following | None = None,
         settings: Sequence[Entry] = (),
+        terms: Terms | None = None,
     ) -> None:
         """``settings``: what operators were installed with, such as Dynamo's ``domainToLabelMapping``."""
-        self._api = api
         self._operators = operators
         self._identity = identity
         self._log = log
@@ -45,17 +46,19 @@ class Controllers:
         self._clock = clock
         self._following = following
         self._settings = settings
-        self._leadership = Leadership(api, lease, identity=identity, log=log, random=random, clock=clock)
+        self.leadership = Leadership(
+            api, lease, identity=identity, log=log, random=random, clock=clock, terms=terms
+        )
         self.loop: ControllerLoop | None = None
         self.metrics = Metrics(lambda: self.loop.waiting if self.loop is not None else 0)
 
     async def run(self) -> None:
         """Work until ``stop`` was called and what was under way has ended."""
-        await self._leadership.lead(self._work)
+        await self.leadership.lead(self._work)
 
     def stop(self) -> None:
         """Decide nothing more, and end."""
-        self._leadership.stop()
+        self.leadership.stop()
         if self.loop is not None:
             self.loop.stop()
 
@@ -76,22 +79,23 @@ class Controllers:
 
     def not_ready(self) -> str | None:
         """Why it does no work; None while it does, or waits for its turn."""
-        if self.loop is None and not self._leadership.waiting:
+        if self.loop is None and not self.leadership.waiting:
             return "The controllers have not started."
         return None
 
-    async def _work(self) -> None:
-        """Work with everything made anew, since what was known before may be out of date."""
+    async def _work(self, api: KubernetesApi) -> None:
+        """Work for one term, with new state: what was known before may be out of date.
+
+        All writes go through ``api``, which sends them only while the lease is held.
+        """
         for operator in self._operators:
             if operator.start is not None:
-                await operator.start(self._api, self._settings, self._log)
-        if self._leadership.stopping:
+                await operator.start(api, self._settings, self._log)
+        if self.leadership.stopping:
             return
-        recorder = Recorder(
-            self._api, COMPONENT, instance=self._identity, random=self._random, clock=self._clock
-        )
+        recorder = Recorder(api, COMPONENT, instance=self._identity, random=self._random, clock=self._clock)
         self.loop = ControllerLoop(
-            self._api,
+            api,
             self._operators,
             DIALECTS,
             recorder=recorder,

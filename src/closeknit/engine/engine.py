@@ -215,6 +215,17 @@ class Engine:
         """Grows with every change; while it stays the same, so does every answer."""
         return self._ledger.version
 
+    def is_overcommitted(self, node: str) -> bool:
+        """Whether more is held on a node than it offers, of anything that is counted."""
+        slot = self._ledger.slot_of.get(node)
+        return slot is not None and bool((self._ledger.free[:, slot] < 0).any())
+
+    def overcommitted_nodes(self) -> list[str]:
+        """The nodes of which that is so, by name."""
+        slots = np.flatnonzero((self._ledger.free < 0).any(axis=0)).tolist()
+        nodes = (self._ledger.nodes[slot] for slot in slots)
+        return sorted(node.name for node in nodes if node is not None)
+
     def holdings(self) -> Iterator[Holding]:
         """All that is held, on all nodes."""
         for by_slot in self._ledger.holdings.of.values():

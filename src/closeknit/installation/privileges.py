@@ -105,7 +105,7 @@ def _lease(name: str) -> tuple[Grant, ...]:
     # Who creates an object has no name to be held to yet.
     return (
         Grant(group, ("leases",), ("create",), local=True),
-        Grant(group, ("leases",), ("get", "update"), names=(name,), local=True),
+        Grant(group, ("leases",), ("get", "update", "watch"), names=(name,), local=True),
     )
 
 

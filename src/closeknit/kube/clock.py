@@ -19,9 +19,18 @@ class Clock(Protocol):
         """Seconds that never run backwards, for measuring how long something took."""
         ...
 
+    def boottime(self) -> float:
+        """The same, and they also pass while the machine is suspended: for what other machines time too."""
+        ...
+
     async def sleep(self, seconds: float) -> None:
         """Return after this many seconds."""
         ...
+
+
+# Linux has a clock that goes on while the machine is suspended. Elsewhere its suspension is not counted: a
+# lease is then checked against a clock that stopped with the machine (docs/explanation/leadership.md).
+_CLOCK_BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class SystemClock:
@@ -34,6 +43,10 @@ class SystemClock:
     def monotonic(self) -> float:
         """Seconds since some moment in the past."""
         return time.monotonic()
+
+    def boottime(self) -> float:
+        """Seconds since some moment in the past; a suspension counts if the system has a clock for it."""
+        return time.monotonic() if _CLOCK_BOOTTIME is None else time.clock_gettime(_CLOCK_BOOTTIME)
 
     async def sleep(self, seconds: float) -> None:
         """Let other tasks run for this many seconds."""

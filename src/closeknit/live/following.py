@@ -21,7 +21,7 @@ from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import Clock
 from closeknit.kube.errors import ApiError
 from closeknit.kube.mirror import Changes, Freshness, Mirror
-from closeknit.kube.port import KubernetesApi
+from closeknit.kube.port import PAGE_SIZE, KubernetesApi, Written
 from closeknit.kube.resources import Resource
 from closeknit.live.entries import key_of
 
@@ -101,6 +101,14 @@ class Listening:
             told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.setdefault((group, kind), []).append(told)
             await told
+
+    async def caught_up(self, resource: Resource) -> None:
+        """Return when the listener knows of every write to a resource that was accepted before this call.
+
+        The API server is asked for all objects, because a watch does not tell how far behind it is. What was
+        deleted meanwhile may still be known.
+        """
+        await self.reached(resource.group, resource.kind, await self._following.newest(resource))
 
     @property
     def drained(self) -> bool:
@@ -207,6 +215,15 @@ class Following:
         """Return when everything was listed once."""
         await self._synced.wait()
 
+    async def newest(self, resource: Resource) -> str:
+        """The highest version of any object of a resource that the API server has now."""
+        backoff = Backoff(self._random)
+        while True:
+            try:
+                return await newest_version(self._api, resource)
+            except ApiError:
+                await self._clock.sleep(backoff.wait())
+
     def mirror(self, group: str, kind: str) -> Mirror[Any] | None:
         """The mirror of a kind, where it is served."""
         return self._by_name.get((group, kind))
@@ -218,6 +235,16 @@ class Following:
     def freshness(self) -> Mapping[str, Freshness]:
         """How far each kind can be trusted now."""
         return {kind.kind: mirror.freshness() for kind, mirror in self._mirrors.items()}
+
+
+async def newest_version(api: KubernetesApi, resource: Resource) -> str:
+    """The highest version of any object that the API server has now; 0 if there is none."""
+    highest, token = 0, ""
+    while True:
+        page = await api.list(resource, limit=PAGE_SIZE, token=token, into=Written)
+        highest = max([highest, *(int(each.resource_version) for each in page.items)])
+        if not (token := page.token):
+            return str(highest)
 
 
 def _chosen(kinds: Iterable[Kind], served: Iterable[Resource]) -> dict[Kind, Resource]:

@@ -73,6 +73,8 @@ class Acting:
         """By unit, how many of its pods are made to go."""
         self._accepted: dict[Key, None] = {}
         """Units of which the eviction of a pod was accepted since the last look."""
+        self._evicted: dict[Key, str] = {}
+        """Pods whose eviction was accepted since the last look, with their uids."""
         self._refused: Counter[Key] = Counter()
         """By unit, how many evictions the server did not accept since the last look."""
         self._staying: list[Key] = []
@@ -143,19 +145,28 @@ class Acting:
     def release(self, workload: Workload, pods: Iterable[Key]) -> None:
         """Make pods of a unit go."""
         for pod in pods:
-            stored = self._state.pod(pod)
-            if stored is not None and pod not in self._leaving:
-                uid = stored.content.metadata.uid
-                self._leaving[pod] = (uid, workload.object.key, 0)
-                self._leaving_of[workload.object.key] += 1
-                self._send(Evict(pod, uid), 0)
-                self._counters.releases += 1
+            self.evict(pod, workload.object.key)
+
+    def evict(self, pod: Key, unit: Key) -> None:
+        """Evict a pod of a unit, unless that is under way."""
+        stored = self._state.pod(pod)
+        if stored is not None and pod not in self._leaving:
+            uid = stored.content.metadata.uid
+            self._leaving[pod] = (uid, unit, 0)
+            self._leaving_of[unit] += 1
+            self._send(Evict(pod, uid), 0)
+            self._counters.releases += 1
 
     def evictions(self) -> tuple[Sequence[Key], Mapping[Key, int]]:
         """Units of which evictions were accepted, and how many were not, since the last call."""
         accepted, self._accepted = self._accepted, {}
         refused, self._refused = self._refused, Counter()
         return tuple(accepted), refused
+
+    def evicted_pods(self) -> Mapping[Key, str]:
+        """Pods whose eviction was accepted since the last call, with their uids."""
+        evicted, self._evicted = self._evicted, {}
+        return evicted
 
     def is_releasing(self, call: Evict) -> bool:
         """Whether an eviction is that of a gang that is released, and not part of a preemption."""
@@ -334,4 +345,5 @@ class Acting:
         else:
             # The server will soon report that it is being deleted, or gone.
             self._accepted[unit] = None
+            self._evicted[call.pod] = call.uid
             self._state.evicted(call.pod, uid)

@@ -52,7 +52,7 @@ from closeknit.scheduler.preempt.disruption_budgets import DISRUPTION_BUDGETS, b
 from closeknit.scheduler.preempt.running import BoundPod, RunningUnit
 from closeknit.scheduler.promised_places import ADMITTED, PromisedPlaces, places_given
 from closeknit.scheduler.quota.usage import Usage
-from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
+from closeknit.scheduler.tracked_engine import NodeNews, PodListener, TrackedEngine
 from closeknit.scheduler.units import POSTPONED, Units
 
 FAMILIES: tuple[Family, ...] = (KAI, KUBERNETES, LONE_PODS, ADMITTED, DISRUPTION_BUDGETS)
@@ -195,6 +195,36 @@ class ClusterState:
     def is_assumed(self, key: Key) -> bool:
         """Whether a pod is believed to have a node of which the server has not told."""
         return key in self._said
+
+    def is_leaving(self, key: Key) -> bool:
+        """Whether a pod is being deleted and still holds something of a node."""
+        return key in self._leaving
+
+    def is_foreign(self, key: Key) -> bool:
+        """Whether a pod that holds something of a node belongs to another scheduler."""
+        return key in self._foreign
+
+    def start_time(self, key: Key) -> str:
+        """When its kubelet accepted a pod, as the kubelet wrote it; empty before."""
+        return self._start_times.get(key, "")
+
+    def creation_time(self, key: Key) -> str:
+        """When a pod was created, as the API server wrote it."""
+        pod = self.pod(key)
+        return pod.content.metadata.creation_timestamp if pod is not None else ""
+
+    def pods_on(self, node: str) -> list[tuple[Key, Holding]]:
+        """What each pod on a node holds."""
+        return [each for each in self._tracked.holdings_on(node) if each[0].kind == "Pod"]
+
+    def take_node_news(self) -> NodeNews:
+        """What happened to nodes since the last call."""
+        return self._tracked.take_node_news()
+
+    def unit_of(self, pod: Key) -> Key:
+        """The unit that a pod belongs to; the pod itself if there is none."""
+        keys = (claim.key for claim in self._claims(pod))
+        return next((key for key in keys if key in self._units.by_key), pod)
 
     def holder(self, unit: Workload) -> str:
         """Under which name the pods of a unit hold something."""

@@ -36,6 +36,7 @@ from closeknit.scheduler.gangs.states import BelowMinimum, Stale
 from closeknit.scheduler.known_failures import KnownFailures
 from closeknit.scheduler.minimum_first import MinimumFirst
 from closeknit.scheduler.needs import satisfied
+from closeknit.scheduler.overcommitment import LaterBinding, Overcommitment
 from closeknit.scheduler.planning import Verdict, decide, least, surplus
 from closeknit.scheduler.preempt.active import Preemptions, StepOf
 from closeknit.scheduler.preempt.fair_share import FairShares
@@ -104,6 +105,9 @@ class Core:
         self.gangs = Gangs()
         self._evicting: dict[Key, tuple[Workload, BelowMinimum]] = {}
         """Gangs below their minimum of which pods are to be evicted, and none was yet."""
+        self.overcommitment = Overcommitment(self.state)
+        self._later_bindings: dict[Key, LaterBinding] = {}
+        """By pod, the bindings that are being evicted because their nodes have no room for them."""
         self._refusals = Refusals()
         self.failures = KnownFailures(lambda: self._pace.stopped)
         self.reservations = Reservations(enabled=settings.reserving)
@@ -133,6 +137,7 @@ class Core:
             self.queue.next_due() if held else self.queue.next_time(now),
             self.reservations.next_time(),
             self.preemptions.next_time(),
+            self.overcommitment.next_time(),
             *(each.next_time() for each in deadlines),
         ]
         soonest = min(time for time in times if time is not None)
@@ -172,6 +177,7 @@ class Core:
             again[settled.commit.unit] = None
             self._settle(settled, now)
         self._take_evictions()
+        self._evict_later_bindings(now)
         for key in again:
             workload_now = self.state.units.get(key)
             self.reservations.saw(key, workload_now)
@@ -625,6 +631,18 @@ class Core:
                 self._report_eviction(*evicted)
         for key, pods in refused.items():
             self.gangs.refused(key, pods)
+        for pod, uid in self.acting.evicted_pods().items():
+            later = self._later_bindings.pop(pod, None)
+            if later is not None and later.uid == uid:
+                self._reporter.overcommitted(later)
+                self._observer.overcommitted(later)
+
+    def _evict_later_bindings(self, now: float) -> None:
+        """Evict pods that were bound to nodes without room for them, as by an instance that led before."""
+        for later in self.overcommitment.look(now, self._is_busy):
+            if not self._dry_run:
+                self._later_bindings[later.pod] = later
+                self.acting.evict(later.pod, later.unit)
 
     def _report_eviction(self, workload: Workload, below: BelowMinimum) -> None:
         self._reporter.released(workload, below)

@@ -7,7 +7,7 @@ the scheduler reads, so it is given only to those who ask from this machine.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -31,6 +31,8 @@ class Probes:
     metrics: Callable[[], bytes]
     snapshot: Callable[[], Iterator[bytes]]
     """The pieces of a document; what it shows is settled before the first piece."""
+    roles: Callable[[], Mapping[str, str]] = dict
+    """By lease, what this instance does: whether it leads, or waits for its turn."""
 
 
 class HealthServer:
@@ -70,7 +72,7 @@ class HealthServer:
         return _answer(self._probes.alive())
 
     async def _readyz(self, _: web.Request) -> web.Response:
-        return _answer(self._probes.ready())
+        return _answer(self._probes.ready(), self._probes.roles())
 
     async def _metrics(self, _: web.Request) -> web.Response:
         return web.Response(body=self._probes.metrics(), headers={"Content-Type": CONTENT_TYPE})
@@ -88,8 +90,10 @@ class HealthServer:
         return response
 
 
-def _answer(wrong: str | None) -> web.Response:
-    return web.Response(text="ok\n") if wrong is None else web.Response(status=503, text=f"{wrong}\n")
+def _answer(wrong: str | None, roles: Mapping[str, str] = {}) -> web.Response:
+    lines = ["ok" if wrong is None else wrong, *(f"{lease}: {role}" for lease, role in roles.items())]
+    text = "".join(f"{line}\n" for line in lines)
+    return web.Response(text=text, status=200 if wrong is None else 503)
 
 
 def _from_here(remote: str | None) -> bool:

@@ -24,6 +24,7 @@ from closeknit.hub.resources import is_extended
 from closeknit.hub.workload import Workload
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.events import Recorder
+from closeknit.kube.leases import Terms
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
 from closeknit.live.following import Following
@@ -70,15 +71,17 @@ class Instance:
         lease: LeaseName | None = None,
         clock: Clock = SYSTEM_CLOCK,
         following: Following | None = None,
+        terms: Terms | None = None,
     ) -> None:
-        self._api = api
         self._settings = settings
         self._identity = identity
         self._log = log
         self._random = random
         self._clock = clock
         self._following = following
-        self._leadership = Leadership(api, lease, identity=identity, log=log, random=random, clock=clock)
+        self.leadership = Leadership(
+            api, lease, identity=identity, log=log, random=random, clock=clock, terms=terms
+        )
         self._scheduler: Scheduler | None = None
         self._reporter: Reporter | None = None
         self._recorder: Recorder | None = None
@@ -89,6 +92,7 @@ class Instance:
                 in_flight=self._in_flight,
                 capacity=self._capacity,
                 behind=self._behind,
+                overcommitted=self._overcommitted,
                 reports=self._reports,
             )
         )
@@ -96,24 +100,25 @@ class Instance:
 
     async def run(self) -> None:
         """Work until ``stop`` was called and what was under way is settled."""
-        await self._leadership.lead(self._schedule)
+        await self.leadership.lead(self._schedule)
         self._log.info("stopped")
 
     def stop(self) -> None:
         """Decide nothing more, let bindings under way settle, and end."""
-        self._leadership.stop()
+        self.leadership.stop()
         if self._scheduler is not None:
             self._scheduler.stop()
 
-    async def _schedule(self) -> None:
-        """Schedule with everything made anew, since what was known before may be out of date."""
-        recorder = Recorder(
-            self._api, COMPONENT, instance=self._identity, random=self._random, clock=self._clock
-        )
+    async def _schedule(self, api: KubernetesApi) -> None:
+        """Schedule for one term, with new state: what was known before may be out of date.
+
+        All writes go through ``api``, which sends them only while the lease is held.
+        """
+        recorder = Recorder(api, COMPONENT, instance=self._identity, random=self._random, clock=self._clock)
         pod_events = None
         if self._settings.pod_events:
             pod_events = PodEvents(
-                self._api,
+                api,
                 COMPONENT,
                 instance=self._identity,
                 random=self._random,
@@ -121,7 +126,7 @@ class Instance:
                 clock=self._clock,
             )
         reporter = Reporter(
-            self._api,
+            api,
             recorder,
             find=self._find,
             resource=self._resource,
@@ -136,7 +141,7 @@ class Instance:
             clock=self._clock,
         )
         scheduler = Scheduler(
-            self._api,
+            api,
             self._settings,
             random=self._random,
             # A dry run shows itself in logs and metrics, and writes nothing to the cluster.
@@ -144,6 +149,7 @@ class Instance:
             observer=self._observer,
             clock=self._clock,
             following=self._following,
+            call_deadline=self.leadership.call_deadline,
         )
         self._scheduler, self._reporter, self._recorder = scheduler, reporter, recorder
         self._pod_events = pod_events
@@ -211,7 +217,7 @@ class Instance:
 
     def _not_ready(self) -> str | None:
         if self._scheduler is None:
-            return None if self._leadership.waiting else "The scheduler has not started."
+            return None if self.leadership.waiting else "The scheduler has not started."
         unread = sorted(
             kind for kind, fresh in self._scheduler.following.freshness().items() if not fresh.synced
         )
@@ -262,6 +268,9 @@ class Instance:
 
     def _in_flight(self) -> int:
         return len(self._scheduler.binder) if self._scheduler is not None else 0
+
+    def _overcommitted(self) -> int:
+        return len(self._scheduler.core.overcommitment) if self._scheduler is not None else 0
 
     def _behind(self) -> float:
         if self._scheduler is None:

@@ -12,6 +12,7 @@ from random import Random
 
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.port import KubernetesApi
+from closeknit.kube.resources import PODS
 from closeknit.live.following import Following, Listening, kinds_read
 from closeknit.scheduler.acting import Acting, Counters
 from closeknit.scheduler.binder import Binder
@@ -45,8 +46,13 @@ class Scheduler:
         observer: Observer | None = None,
         clock: Clock = SYSTEM_CLOCK,
         following: Following | None = None,
+        call_deadline: float | None = None,
     ) -> None:
-        """``following``: what is followed for others already and runs by itself; None follows anew."""
+        """``following``: what is followed for others already and runs by itself; None follows anew.
+
+        ``call_deadline``: seconds that a call may take at most, so that it ends before another instance may
+        lead.
+        """
         self.settings = settings
         self._clock = clock
         self._observer: Observer = observer or Silence()
@@ -62,7 +68,7 @@ class Scheduler:
             clock=clock,
             random=random,
             connections=settings.connections,
-            deadline=settings.bind_deadline,
+            deadline=min(settings.bind_deadline, call_deadline or settings.bind_deadline),
             resources=self.following.resources,
         )
         self._slices = Slices(clock, settings.turn)
@@ -131,6 +137,9 @@ class Scheduler:
 
     async def _work(self, listening: Listening) -> None:
         await listening.synced()
+        if not self._own:
+            # What was followed before this term may lag behind the last bindings of the one before.
+            await listening.caught_up(PODS)
         self._wake.set()
         told = 0
         while self._stop_by is None or (len(self.acting) and self._clock.monotonic() < self._stop_by):

@@ -35,6 +35,8 @@ class Readings:
     capacity: Callable[[], Iterable[LevelCapacity]] = tuple
     behind: Callable[[], float] = lambda: 0.0
     """For how many seconds changes in the cluster may have been missed."""
+    overcommitted: Callable[[], int] = lambda: 0
+    """How many nodes hold more than they offer."""
     reports: Callable[[], Mapping[str, int]] = dict
     """How many reports were written, wait or were refused, and how many events were dropped."""
 
@@ -75,6 +77,11 @@ class Metrics:
             ("reason",),
             registry=self.registry,
         )
+        self._overcommitted = Counter(
+            "closeknit_overcommitted_pods_evicted",
+            "Pods that were evicted because they were bound last to a node without room for them.",
+            registry=self.registry,
+        )
         self.registry.register(_Read(readings or Readings()))
 
     def decided(self, verdict: Verdict, seconds: float) -> None:
@@ -98,6 +105,10 @@ class Metrics:
         """A unit was ``released``, ``stale`` or ``displaced``."""
         self._let_go.labels(reason).inc()
 
+    def overcommitted(self) -> None:
+        """A pod was evicted for which its node has no room."""
+        self._overcommitted.inc()
+
     def written(self) -> bytes:
         """All of it, in Prometheus' text format."""
         return generate_latest(self.registry)
@@ -116,6 +127,11 @@ class _Read(Collector):
         flight = GaugeMetricFamily("closeknit_bindings_in_flight", "Bindings that are under way.")
         flight.add_metric((), self._readings.in_flight())
         yield flight
+        overcommitted = GaugeMetricFamily(
+            "closeknit_overcommitted_nodes", "Nodes whose pods hold more than the node offers."
+        )
+        overcommitted.add_metric((), self._readings.overcommitted())
+        yield overcommitted
         behind = GaugeMetricFamily(
             "closeknit_behind_seconds", "For how long changes in the cluster may have been missed."
         )

@@ -9,6 +9,7 @@ from closeknit.hub.workload import Workload
 from closeknit.live.log import Log
 from closeknit.scheduler import wording
 from closeknit.scheduler.metrics import Metrics
+from closeknit.scheduler.overcommitment import LaterBinding
 from closeknit.scheduler.planning import Verdict
 from closeknit.scheduler.status import reports
 
@@ -53,3 +54,8 @@ class Observer:
         """A unit was ``released``, ``stale`` or ``displaced``."""
         self._metrics.let_go(reason)
         self._log.warning("let go", unit=str(workload.object.key), reason=reason, why=why)
+
+    def overcommitted(self, later: LaterBinding) -> None:
+        """The eviction of a pod was accepted for which its node has no room."""
+        self._metrics.overcommitted()
+        self._log.warning("evicted from an overcommitted node", pod=str(later.pod), node=later.node)

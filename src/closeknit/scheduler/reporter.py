@@ -9,6 +9,7 @@ from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.commit import Bind
 from closeknit.scheduler.gangs.states import BelowMinimum
+from closeknit.scheduler.overcommitment import LaterBinding
 from closeknit.scheduler.planning import AnyVerdict, Verdict
 from closeknit.scheduler.preempt.preemptions import Ending, Plan
 
@@ -48,6 +49,9 @@ class Reporter(Protocol):
     def gave_up(self, plan: Plan, ending: Ending) -> None:
         """A plan ended without the unit being bound; the next one waits for the backoff."""
 
+    def overcommitted(self, later: LaterBinding) -> None:
+        """The eviction of a pod was accepted for which its node has no room."""
+
     def gone(self, key: Key) -> None:
         """A unit is no longer there."""
 
@@ -69,6 +73,9 @@ class Observer(Protocol):
 
     def let_go(self, workload: Workload, reason: str, why: str) -> None:
         """Pods of a unit were made to go: it was ``released``, ``stale`` or ``displaced``."""
+
+    def overcommitted(self, later: LaterBinding) -> None:
+        """The eviction of a pod was accepted for which its node has no room."""
 
 
 class Silence:
@@ -106,6 +113,9 @@ class Silence:
         """Pass over it."""
 
     def gave_up(self, plan: Plan, ending: Ending) -> None:
+        """Pass over it."""
+
+    def overcommitted(self, later: LaterBinding) -> None:
         """Pass over it."""
 
     def gone(self, key: Key) -> None:

@@ -22,7 +22,7 @@ class Settings:
     connections: int = 64
     """How many calls are made at once."""
     bind_deadline: float = 4.0
-    """Seconds until a call without an answer counts as lost; fewer than a lease outlives its holder."""
+    """Seconds until a call without an answer counts as lost; a lease may leave fewer (``Terms``)."""
     volume_deadline: float = 600.0
     """Seconds that volumes of a gang are waited for; then it is decided again, and says why."""
     gather: float = 0.01

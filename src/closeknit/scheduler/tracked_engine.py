@@ -8,7 +8,7 @@ a negative amount, is left out and kept among the ``problems`` of its object; it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from closeknit.engine import UNPACED, Budget, Engine, Pace
 from closeknit.hub.cluster import Cluster, Holding
@@ -21,6 +21,17 @@ from closeknit.scheduler.changes import Change, Freed, Joined, NodeChanged, Node
 
 PodListener: TypeAlias = Callable[[Holding | None, Holding | None], None]
 """Is told what a pod held and what it holds."""
+
+
+class NodeNews(NamedTuple):
+    """Names of nodes of which more or less may be held than before, measured by what they offer."""
+
+    joined: set[str]
+    """Nodes to which a pod came."""
+    left: set[str]
+    """Nodes that a pod left."""
+    altered: set[str]
+    """Nodes that came or offer another amount, and nodes on which a pod holds another amount."""
 
 
 class TrackedEngine:
@@ -38,6 +49,7 @@ class TrackedEngine:
         self._engine: Engine | None = None
         self._cluster = Cluster((), ())
         self._changes: list[Change] = []
+        self._node_news = NodeNews(set(), set(), set())
         self._pod_listeners: list[PodListener] = []
         self._node_listeners: list[Callable[[], None]] = []
 
@@ -79,6 +91,15 @@ class TrackedEngine:
         """What a pod holds, or would hold if its node were there."""
         return self._pods.get(pod)
 
+    def take_node_news(self) -> NodeNews:
+        """What happened to nodes since the last call."""
+        news, self._node_news = self._node_news, NodeNews(set(), set(), set())
+        return news
+
+    def holdings_on(self, node: str) -> list[tuple[Key, Holding]]:
+        """What each pod on a node holds; also what is kept under keys that are no pods."""
+        return [(pod, self._pods[pod]) for pod in self._on.get(node, ())]
+
     def is_overfull(self, name: str) -> bool:
         """Whether pods on a node hold more than it offers."""
         node = self._nodes.get(name)
@@ -116,6 +137,8 @@ class TrackedEngine:
                 engine.remove_node(name)
             return
         self._nodes[name] = node
+        if before is None or before.allocatable != node.allocatable:
+            self._node_news.altered.add(name)
         self._changes.append(NodeChanged(name))
         if engine is None:
             return
@@ -133,6 +156,7 @@ class TrackedEngine:
         for told in self._pod_listeners:
             told(before, holding)
         if before is not None:
+            self._node_news.left.add(before.node)
             del self._pods[pod], self._on[before.node][pod]
             if not self._on[before.node]:
                 del self._on[before.node]
@@ -142,6 +166,10 @@ class TrackedEngine:
                     self._engine.release_pods(before)
         if holding is not None:
             self._pods[pod] = holding
+            if before is None or before.node != holding.node:
+                self._node_news.joined.add(holding.node)
+            elif (before.resources, before.pods) != (holding.resources, holding.pods):
+                self._node_news.altered.add(holding.node)
             self._on.setdefault(holding.node, {})[pod] = None
             if holding.node in self._nodes and self._engine is not None:
                 self._hold(self._engine, (pod,))

@@ -50,6 +50,10 @@ class VirtualClock:
         """What has passed."""
         return self._loop.passed
 
+    def boottime(self) -> float:
+        """What has passed; nothing is ever suspended here."""
+        return self._loop.passed
+
     async def sleep(self, seconds: float) -> None:
         """Wait until the clock has moved so far."""
         await asyncio.sleep(seconds)

@@ -19,6 +19,7 @@ class HandClock:
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._start = start
         self._seconds = 0.0
+        self._suspended = 0.0
         self._order = count()
         self._sleeping: list[tuple[float, int, asyncio.Future[None]]] = []
 
@@ -29,6 +30,19 @@ class HandClock:
     def monotonic(self) -> float:
         """What has passed."""
         return self._seconds
+
+    def boottime(self) -> float:
+        """What has passed, suspensions included."""
+        return self._seconds + self._suspended
+
+    def suspend(self, seconds: float) -> None:
+        """Let the machine be suspended: neither its timers nor its monotonic clock go on meanwhile."""
+        self._suspended += seconds
+        self._start += timedelta(seconds=seconds)
+
+    def skip(self, seconds: float) -> None:
+        """Let time pass and wake no task, as in a stopped process; the next ``advance`` wakes them."""
+        self._seconds += seconds
 
     async def sleep(self, seconds: float) -> None:
         """Wait until the clock was moved so far."""
@@ -41,7 +55,8 @@ class HandClock:
         until = self._seconds + seconds
         await self._settle()
         while self._sleeping and self._sleeping[0][0] <= until:
-            self._seconds, _, done = heappop(self._sleeping)
+            at, _, done = heappop(self._sleeping)
+            self._seconds = max(self._seconds, at)
             if not done.done():
                 done.set_result(None)
             await self._settle()
@@ -66,6 +81,10 @@ class SkewedClock:
     def monotonic(self) -> float:
         """What has passed."""
         return self._clock.monotonic()
+
+    def boottime(self) -> float:
+        """What has passed, suspensions included."""
+        return self._clock.boottime()
 
     async def sleep(self, seconds: float) -> None:
         """Wait as long as the other clock does."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from closeknit.kube.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
-from closeknit.kube.port import KubernetesApi, MergePatch, Object
+from closeknit.kube.port import Change, ChangeType, KubernetesApi, MergePatch, Object, Selection
 from closeknit.kube.resources import Resource
 
 
@@ -21,6 +22,7 @@ class Toy:
     refused: dict[str, ApiError] = field(default_factory=dict)
     """By call, such as ``get leases``, what it raises."""
     calls: list[str] = field(default_factory=list)
+    watchers: list[asyncio.Queue[Change[Object]]] = field(default_factory=list)
 
     @property
     def api(self) -> KubernetesApi:
@@ -36,7 +38,30 @@ class Toy:
         stored = copy.deepcopy(dict(obj))
         stored["metadata"]["resourceVersion"] = str(self.version)
         self.objects[key] = stored
+        self._tell(ChangeType.MODIFIED, stored)
         return copy.deepcopy(stored)
+
+    def _tell(self, kind: ChangeType, obj: Object) -> None:
+        for queue in self.watchers:
+            queue.put_nowait(Change(kind, copy.deepcopy(obj), str(self.version)))
+
+    def remove(self, key: tuple[str, str, str]) -> None:
+        """As if another client deleted it."""
+        self.version += 1
+        gone = self.objects.pop(key)
+        gone["metadata"]["resourceVersion"] = str(self.version)
+        self._tell(ChangeType.DELETED, gone)
+
+    async def watch(self, resource: Resource, _: Selection) -> AsyncGenerator[Change[Object], None]:
+        """What changes from now on, whichever object it is."""
+        self._called("watch", resource)
+        queue: asyncio.Queue[Change[Object]] = asyncio.Queue()
+        self.watchers.append(queue)
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            self.watchers.remove(queue)
 
     def _found(self, key: tuple[str, str, str]) -> Object:
         if key not in self.objects:

@@ -18,6 +18,7 @@ def probes() -> Probes:
         ready=lambda: wrong.get("ready"),
         metrics=lambda: b"closeknit_free 1\n",
         snapshot=lambda: iter([b"a: 1\n", b"---\n", b"b: 2\n"]),
+        roles=lambda: {"closeknit-scheduler": "standby"},
     )
 
 
@@ -45,7 +46,7 @@ async def asked(path: str, method: str = "GET") -> tuple[int, str]:
     ("path", "answer"),
     [
         pytest.param("/healthz", (200, "ok\n"), id="it is alive"),
-        pytest.param("/readyz", (200, "ok\n"), id="it is ready"),
+        pytest.param("/readyz", (200, "ok\ncloseknit-scheduler: standby\n"), id="it is ready, and its role"),
         pytest.param("/metrics", (200, "closeknit_free 1\n"), id="its metrics"),
         pytest.param("/debug/snapshot", (200, "a: 1\n---\nb: 2\n"), id="a snapshot, piece by piece"),
         pytest.param("/", (404, "404: Not Found"), id="nothing else is served"),
@@ -64,7 +65,10 @@ async def test_what_is_wrong_is_said_with_503() -> None:
     async with served() as address, aiohttp.ClientSession() as session:
         wrong["ready"] = "Pods were not listed yet."
         async with session.get(f"{address}/readyz") as answer:
-            assert (answer.status, await answer.text()) == (503, "Pods were not listed yet.\n")
+            assert (answer.status, await answer.text()) == (
+                503,
+                "Pods were not listed yet.\ncloseknit-scheduler: standby\n",
+            )
         async with session.get(f"{address}/healthz") as answer:
             assert answer.status == 200
 

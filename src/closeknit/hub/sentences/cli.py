@@ -29,6 +29,7 @@ ONLY_FOR_ALL_FAMILIES = Code("only-for-all-families", "It tells which single pod
 NOT_FOR_ALL_FAMILIES = Code("not-for-all-families", "The table of closeknit get workloads has no labels of objects. Leave it out, or name a kind, such as podgroups.")
 NO_OPERATOR = Code("no-operator", "{name} is no family with an operator here. There are: {known:raw}.")
 NOTHING_TO_RUN = Code("nothing-to-run", "With --no-scheduler, and --no-controllers or --dry-run, there is nothing to do. Leave one of them out.")
+LEASE_TIMES = Code("lease-times", "--lease-duration ({duration:raw} s) must be at least {margin:raw} s longer than --renew-deadline ({renew_deadline:raw} s), and that longer than --retry-period ({retry_period:raw} s). Otherwise two instances could work at once.")
 CANNOT_LISTEN = Code("cannot-listen", "Port {port} cannot be listened on: {reason:raw}. Name another one, or 0 for a free one.")
 NO_TOKEN = Code("no-token", "The file is empty, and would ask nobody for a token. Write one into it.")
 KEY_ALONE = Code("key-alone", "A key alone does not speak TLS. Name its certificate with --certificate as well.")

@@ -11,10 +11,12 @@ from closeknit.hub.workload import Workload
 from closeknit.kube.events import EventType, Recorder, Reference
 from closeknit.kube.resources import PODS, Resource
 from closeknit.scheduler import wording
+from closeknit.scheduler.overcommitment import LaterBinding
 from closeknit.scheduler.status.reports import ConstraintState, Report, State, bounded
 
 FAILED = "FailedScheduling"
 """The reason of every event about a pod that waits, as kube-scheduler has it."""
+NODE_OVERCOMMITTED = "NodeOvercommitted"
 
 
 def unit_decided(
@@ -46,6 +48,20 @@ def pod_waits(recorder: Recorder, meta: ObjectMeta, told: Report, owner: str) ->
         action="Scheduling",
         kind=EventType.WARNING,
     )
+
+
+def overcommitted(recorder: Recorder, later: LaterBinding) -> None:
+    """A pod was evicted, because its node had no room for it beside the pods that were bound before."""
+    # The pod may be gone by now.
+    about = Reference(PODS.api_version, PODS.kind, later.pod.name, later.pod.namespace, later.uid)
+    note = bounded(overcommitted_text(later.node))
+    recorder.record(about, NODE_OVERCOMMITTED, note, action="Evicting", kind=EventType.WARNING)
+
+
+def overcommitted_text(node: str) -> str:
+    """Why a pod was evicted from a node without room for it."""
+    name = wording.printable(node)
+    return f"Evicted: node {name} has no room for it beside pods that another instance bound there before."
 
 
 def _reference(resource: Resource, meta: ObjectMeta) -> Reference:

@@ -30,12 +30,14 @@ from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock, timestamp
 from closeknit.kube.errors import TRANSIENT, ApiError, ConflictError, NotFoundError
 from closeknit.kube.events import Recorder
+from closeknit.kube.fencing import LeaseExpiredError
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
 from closeknit.scheduler import wording
 from closeknit.scheduler.commit import Bind
 from closeknit.scheduler.deciding import Failed
 from closeknit.scheduler.gangs.states import BelowMinimum
+from closeknit.scheduler.overcommitment import LaterBinding
 from closeknit.scheduler.planning import AnyVerdict, InvalidVerdict, Verdict
 from closeknit.scheduler.preempt.preemptions import Ending, Plan
 from closeknit.scheduler.status import events, preemption_events, reports
@@ -207,6 +209,10 @@ class Reporter:
         meta, resource = self._find(plan.workload.key), self._resource(plan.workload.key)
         if meta is not None and resource is not None:
             preemption_events.gave_up(self._recorder, resource, meta, plan, ending)
+
+    def overcommitted(self, later: LaterBinding) -> None:
+        """A pod was evicted from a node that has no room for it."""
+        events.overcommitted(self._recorder, later)
 
     def displaced(self, workload: Workload, by: Workload) -> None:
         """A unit was preempted for another."""
@@ -600,7 +606,7 @@ class Reporter:
         except (ConflictError, *TRANSIENT) as error:
             subject.backoff = subject.backoff or Backoff(self._random, limit=_LONGEST_RETRY)
             again = self._clock.monotonic() + max(subject.backoff.wait(), error.retry_after or 0.0)
-        except NotFoundError:
+        except (NotFoundError, LeaseExpiredError):
             subject.wanted = None
         except ApiError:
             # No later attempt would fare better; the next reason is tried again.
@@ -630,8 +636,8 @@ class Reporter:
                 await correct_pod(self._api, key, timestamp(self._clock.now()))
             except (ConflictError, *TRANSIENT) as error:
                 await self._clock.sleep(max(backoff.wait(), error.retry_after or 0.0))
-            except ApiError:
-                # It is gone, or nothing may be written to it.
+            except (ApiError, LeaseExpiredError):
+                # It is gone, or nothing may be written to it, or by this instance.
                 return
             else:
                 return

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -22,9 +23,12 @@ from closeknit.kube.errors import (
     UnauthorizedError,
     UnavailableError,
 )
+from closeknit.kube.fencing import Fence, LeaseExpiredError, fenced
 from closeknit.kube.rest import transport as transport_module
 from closeknit.kube.rest.access import Connection, FixedAccess
+from closeknit.kube.rest.api import RestApi
 from closeknit.kube.rest.transport import Request, Transport
+from closeknit.testing.clock import HandClock
 from tests.unit.kube.rest.serving import Handler, Script, answer, broken, serving, silent, stream, text
 
 READ = Request(method="GET", path="/api/v1/nodes", query={})
@@ -41,6 +45,9 @@ class CountingClock:
         return datetime(2026, 1, 1, tzinfo=UTC)
 
     def monotonic(self) -> float:
+        return sum(self.waits)
+
+    def boottime(self) -> float:
         return sum(self.waits)
 
     async def sleep(self, seconds: float) -> None:
@@ -288,3 +295,64 @@ async def test_a_line_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(UnavailableError, match=r"\b1000\b"):
             async with aclosing(made.lines(READ, seconds=5)) as lines:
                 await anext(lines)
+
+
+async def test_a_write_is_not_sent_whose_lease_expires_while_it_waits_for_a_connection() -> None:
+    release, full, clock = asyncio.Event(), asyncio.Event(), HandClock()
+
+    async def slow(_: web.Request) -> web.StreamResponse:
+        if len(script.asked) == 4:
+            full.set()
+        await release.wait()
+        return web.json_response({})
+
+    async with transport(*[slow] * 4, answer({})) as (made, script):
+        fence = Fence(clock)
+        fence.extend(10)
+        api = fenced(RestApi(made, random=Random(1)), fence)
+        binds = [asyncio.create_task(api.bind(f"p{number}", "n", namespace="ns")) for number in range(6)]
+        await full.wait()
+        clock.skip(11)
+        release.set()
+        outcomes = await asyncio.gather(*binds, return_exceptions=True)
+
+        assert [type(each) for each in outcomes] == [type(None)] * 4 + [LeaseExpiredError] * 2
+        assert len(script.asked) == 4
+        assert await made.send(READ) == b"{}"
+
+
+async def test_a_write_is_not_sent_whose_lease_expires_while_its_bytes_wait_for_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = HandClock()
+    send = aiohttp.ClientRequest.send
+
+    async def stopped(self: aiohttp.ClientRequest, conn: Any) -> aiohttp.ClientResponse:
+        # As when the process is stopped with the connection in hand, before the body is written.
+        clock.skip(11)
+        return await send(self, conn)
+
+    async with transport(answer({})) as (made, script):
+        fence = Fence(clock)
+        fence.extend(10)
+        monkeypatch.setattr(aiohttp.ClientRequest, "send", stopped)
+        with pytest.raises(LeaseExpiredError):
+            await fenced(RestApi(made, random=Random(1)), fence).bind("p", "n", namespace="ns")
+        monkeypatch.undo()
+        assert await made.send(READ) == b"{}"
+        assert script.asked == [("GET", READ.path)]
+
+
+async def test_a_write_that_the_server_asked_to_repeat_later_is_not_repeated_without_the_lease() -> None:
+    clock, hand = CountingClock(), HandClock()
+
+    async def busy(_: web.Request) -> web.StreamResponse:
+        hand.skip(11)
+        return web.json_response(status(429), status=429, headers={"Retry-After": "1"})
+
+    async with transport(busy, answer({}), clock=clock) as (made, script):
+        fence = Fence(hand)
+        fence.extend(10)
+        with pytest.raises(LeaseExpiredError):
+            await fenced(RestApi(made, random=Random(1)), fence).bind("p", "n", namespace="ns")
+        assert len(script.asked) == 1
