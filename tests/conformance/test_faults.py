@@ -211,3 +211,24 @@ async def test_writes_through_faults_are_carried_out_or_refused_and_never_halves
     assert answered <= set(found)
     assert answered != set(found)
     assert all(data == {"a": name, "b": name} for name, data in found.items())
+
+
+async def test_a_connection_that_falls_silent_is_replaced(cluster: Cluster, served: Served) -> None:
+    """As one does whose other end is gone without a word: nothing fails, and nothing comes."""
+    here = Selection(namespace=cluster.namespace)
+    async with through(served, 7) as (api, proxy):
+        mirror: Mirror[Object] = Mirror(api, CONFIG_MAPS, here, random=Random(7), silence=1.0)
+        task = asyncio.create_task(mirror.run())
+        try:
+            await mirror.synced()
+            first = await cluster.create_config("first")
+            await asyncio.wait_for(mirror.reached(first["metadata"]["resourceVersion"]), PATIENCE)
+            proxy.silence_watches()
+            second = await cluster.create_config("second")
+            await asyncio.wait_for(mirror.reached(second["metadata"]["resourceVersion"]), PATIENCE)
+            assert mirror.repairs.silent_watches >= 1
+            page = await cluster.api.list(CONFIG_MAPS, here)
+            assert by_name(mirror) == by_name(page.items)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from closeknit.kube.errors import BadRequestError, GoneError
-from closeknit.kube.port import MergePatch, Selection, pages
+from closeknit.apis.core_v1 import Pod
+from closeknit.kube.errors import ApiError, BadRequestError, GoneError
+from closeknit.kube.port import Identity, MergePatch, Object, Selection, pages
 from closeknit.kube.resources import CONFIG_MAPS, NODES, PODS
 from tests.conformance.cluster import WIDGETS, Cluster
 
@@ -232,3 +233,54 @@ async def test_a_version_that_is_not_too_new(cluster: Cluster) -> None:
     )
 
     assert [each["metadata"]["name"] for each in page.items] == ["a"]
+
+
+@pytest.mark.parametrize("limit", [0, 2], ids=["at once", "in pages"])
+async def test_the_identities_of_a_moment_that_is_past(cluster: Cluster, limit: int) -> None:
+    here = Selection(namespace=cluster.namespace)
+    await labelled(cluster)
+    then = await cluster.api.list(CONFIG_MAPS, here)
+    await cluster.api.delete(CONFIG_MAPS, "a", namespace=cluster.namespace)
+    await cluster.api.patch(CONFIG_MAPS, "b", MergePatch({"data": {"k": "v"}}), namespace=cluster.namespace)
+    await cluster.create_config("e")
+
+    async def identities(version: str) -> list[Identity]:
+        page = await cluster.api.identities(CONFIG_MAPS, here, resource_version=version, limit=limit)
+        found = list(page.items)
+        while page.token:
+            assert page.resource_version == version
+            page = await cluster.api.identities(
+                CONFIG_MAPS, here, resource_version=version, limit=limit, token=page.token
+            )
+            found += page.items
+        return found
+
+    # Every namespace has a ConfigMap of its own on a real server.
+    def expected(objects: list[Object]) -> list[Identity]:
+        wanted = (each["metadata"] for each in objects)
+        return [Identity(of["name"], of["namespace"], of["uid"], of["resourceVersion"]) for of in wanted]
+
+    now = await cluster.api.list(CONFIG_MAPS, here)
+    assert await identities(then.resource_version) == expected(then.items)
+    assert await identities(now.resource_version) == expected(now.items)
+    assert then.versions == [each["metadata"]["resourceVersion"] for each in then.items]
+
+
+async def test_the_identities_of_a_moment_to_come(cluster: Cluster) -> None:
+    here = Selection(namespace=cluster.namespace)
+    now = await cluster.api.list(CONFIG_MAPS, here)
+    later = str(int(now.resource_version) + 1_000_000)
+
+    with pytest.raises(ApiError):
+        await cluster.api.identities(CONFIG_MAPS, here, resource_version=later)
+
+
+async def test_items_of_a_type_have_their_versions_beside_them(cluster: Cluster) -> None:
+    here = Selection(namespace=cluster.namespace)
+    await cluster.create_pod("p")
+    await cluster.create_pod("q")
+    plain = await cluster.api.list(PODS, here)
+    typed = await cluster.api.list(PODS, here, into=Pod)
+
+    assert [each.metadata.name for each in typed.items] == ["p", "q"]
+    assert typed.versions == plain.versions == [each["metadata"]["resourceVersion"] for each in plain.items]

@@ -140,7 +140,7 @@ class Workers:
             *(DIALECTS if operators else ()),
         ]
         kinds = kinds_read(families, (kind for each in operators for kind in each.kinds))
-        self.following = Following(api, kinds, clock=SYSTEM_CLOCK, random=dice)
+        self.following = Following(api, kinds, clock=SYSTEM_CLOCK, random=dice, log=log)
         self.admission = admission
         self.scheduler: Instance | None = None
         self.controllers: Controllers | None = None
@@ -177,10 +177,12 @@ class Workers:
 
     def probes(self) -> Probes:
         """What whoever runs the process may ask."""
+        from closeknit.live.cache_metrics import CacheMetrics
         from closeknit.live.leader_metrics import leadership_metrics
         from closeknit.scheduler.health import Probes
         from closeknit.scheduler.instance import not_alive
 
+        cache = CacheMetrics(self.following)
         found = self.scheduler.probes() if self.scheduler is not None else None
 
         def ready() -> str | None:
@@ -197,7 +199,12 @@ class Workers:
             counted = found.metrics() if found is not None else b""
             others = (each for each in (self.controllers, self.admission) if each is not None)
             return b"".join(
-                (counted, *(each.metrics.written() for each in others), leadership_metrics(leaderships))
+                (
+                    counted,
+                    cache.written(),
+                    *(each.metrics.written() for each in others),
+                    leadership_metrics(leaderships),
+                )
             )
 
         return Probes(

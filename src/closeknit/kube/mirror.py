@@ -3,6 +3,22 @@
 A watch that ends goes on where it was. A server that no longer remembers so far back is listed again, and
 what changed meanwhile is told like any other change. Failures are tried again after waits that grow. Whatever
 happens to connections, the copy ends equal to the server's state.
+
+It never goes back in time (``versions``): an event older than what is known of its object is ignored, and a
+list older than the last known version is asked for again. A watch without an event or a bookmark for too long
+is closed and opened again. Now and then the copy is compared with a list of metadata as of its own version,
+and on a difference everything is listed again.
+
+| state | what happens | next |
+|---|---|---|
+| listing | the list is complete and not older than what is known | watching |
+| listing | it fails, or is older | listing, after a wait |
+| listing | lists were older for a minute: the server was restored from a backup | watching, from its state |
+| watching | events, bookmarks; the server ends the watch | watching |
+| watching | the connection fails, or is silent for too long | watching, after a wait, from the last version |
+| watching | the server forgot the last version, or a comparison differs | listing, after a wait |
+
+Changes may be missed (``is_behind``) from a failure to the next event, or the next watch that a server opens.
 """
 
 from __future__ import annotations
@@ -18,7 +34,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
-from closeknit.kube.errors import ApiError, GoneError
+from closeknit.kube.errors import ApiError, GoneError, UnavailableError
 from closeknit.kube.port import (
     EVERYTHING,
     PAGE_SIZE,
@@ -30,6 +46,7 @@ from closeknit.kube.port import (
     WatchEvent,
 )
 from closeknit.kube.resources import Resource
+from closeknit.kube.versions import LONGEST, Versions, number_of
 
 T = TypeVar("T")
 
@@ -40,7 +57,23 @@ Tell = Callable[[T | None, T | None], None]
 """Is called with an object as it was and as it is; None where it was or is missing."""
 
 _HASTE = 1.0
-"""A watch that ends within so many seconds, and without a word, has failed."""
+"""A watch that ends within so many seconds, and without an event, has failed."""
+SILENCE = 90.0
+"""Seconds without an event or a bookmark after which a watch is opened again.
+
+An API server sends a bookmark about once a minute."""
+COMPARISON_INTERVAL = 600.0
+"""Seconds between two comparisons with the server, on average."""
+_DOUBT_INTERVAL = 60.0
+"""An old event may be the sign of a restored server, so a comparison follows, this often at most."""
+_RESTORED_AFTER = 60.0
+"""Seconds for which lists must be older than what is known until they are taken for the truth.
+
+A quorum read lags by less. Only a server that was restored from a backup stays behind, and then the copy has
+to follow it, or would be wrong for ever."""
+_PAUSE = 0.2
+"""Seconds at most between two pages of a comparison, which nobody waits for."""
+_LOGGED_KEYS = 20
 
 
 class Key(NamedTuple):
@@ -61,6 +94,36 @@ class Notice(NamedTuple, Generic[T]):
     after: T | None
 
 
+@dataclass(slots=True)
+class Repairs:
+    """What a mirror did so that it is equal to the server, as counts since its start."""
+
+    old_events: int = 0
+    """Events that were older than what was known, and ignored."""
+    old_lists: int = 0
+    """Lists that were older than what was known, and refused."""
+    restored: int = 0
+    """Lists that were older for so long that they were taken."""
+    silent_watches: int = 0
+    """Watches that were opened again because nothing came."""
+    comparisons: int = 0
+    """Comparisons with the server that were completed."""
+    differences: int = 0
+    """Comparisons that found a difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How a mirror differed from the server at one version. At most twenty objects each are named."""
+
+    missing: tuple[Key, ...]
+    """Objects that the mirror lacked."""
+    superfluous: tuple[Key, ...]
+    """Objects that only the mirror had."""
+    outdated: tuple[Key, ...]
+    """Objects of which the mirror had another version."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
     """How far a mirror can be trusted."""
@@ -72,7 +135,7 @@ class Freshness:
     behind: float
     """For how many seconds changes may have been missed; 0 while a watch is open."""
     silent: float
-    """How many seconds ago the server last said something; bookmarks come about once a minute."""
+    """How many seconds ago the last event or bookmark came; bookmarks come about once a minute."""
     problem: str
     """Why changes are missed; empty while they are not."""
 
@@ -125,7 +188,8 @@ class Mirror(Generic[T]):
     """The objects of one selection, as of a moment ago.
 
     ``into`` names a type that holds no more than is read, which keeps the copy small; None keeps
-    objects as plain data. Nothing happens until ``run`` is called.
+    objects as plain data. ``silence`` and ``comparison_interval`` are seconds, infinite for never;
+    ``on_difference`` is called when a comparison differs. Nothing happens until ``run`` is called.
     """
 
     def __init__(
@@ -139,6 +203,9 @@ class Mirror(Generic[T]):
         indexes: Mapping[str, Index[T]] | None = None,
         clock: Clock = SYSTEM_CLOCK,
         page_size: int = PAGE_SIZE,
+        silence: float = SILENCE,
+        comparison_interval: float = COMPARISON_INTERVAL,
+        on_difference: Callable[[Difference], None] | None = None,
     ) -> None:
         self._api = api
         self._resource = resource
@@ -146,8 +213,14 @@ class Mirror(Generic[T]):
         self._into = cast("type[T]", into)
         self._key: Callable[[Any], Key] = _key_of_data if into is None else _key_of_struct
         self._clock = clock
+        self._monotonic = clock.monotonic
         self._page_size = page_size
+        self._random = random
         self._backoff = Backoff(random)
+        self._silence = silence
+        self._comparison_interval = comparison_interval
+        self._on_difference = on_difference
+        self.repairs = Repairs()
         self._objects: dict[Key, T] = {}
         self._indexes = dict(indexes or {})
         self._found: dict[str, dict[Hashable, set[Key]]] = {name: {} for name in self._indexes}
@@ -158,8 +231,19 @@ class Mirror(Generic[T]):
         self._order = count()
         self._synced = False
         self._version = ""
-        self._heard_at = self._clock.monotonic()
-        self._broken_at: float | None = self._heard_at
+        self._number = 0
+        """The version as a number; 0 if it is opaque."""
+        self._versions: Versions[Key] = Versions()
+        self._received_at = self._clock.monotonic()
+        self._compare_at = self._received_at + comparison_interval / 2
+        """When the next comparison begins; at first without the random part of the interval."""
+        self._is_compare_time_drawn = False
+        self._compared_at = self._received_at
+        self._is_doubtful = False
+        """Whether an event was old since the last comparison."""
+        self._older_since: float | None = None
+        """Since when lists have been older than what is known."""
+        self._broken_at: float | None = self._received_at
         self._problem = "Nothing was listed yet."
 
     def __len__(self) -> int:
@@ -183,9 +267,13 @@ class Mirror(Generic[T]):
             synced=self._synced,
             resource_version=self._version,
             behind=0.0 if self._broken_at is None else now - self._broken_at,
-            silent=now - self._heard_at,
+            silent=now - self._received_at,
             problem=self._problem,
         )
+
+    def is_behind(self) -> bool:
+        """Whether changes may have been missed."""
+        return self._broken_at is not None
 
     @contextmanager
     def changes(self) -> Iterator[Changes[T]]:
@@ -233,10 +321,16 @@ class Mirror(Generic[T]):
 
     async def _list(self) -> None:
         listed: dict[Key, T] = {}
+        versions: dict[Key, int] = {}
         page = await self._page(self._page_size)
         while True:
-            for each in page.items:
-                listed[self._key(each)] = each
+            self._refuse_older(page.resource_version)
+            for position, item in enumerate(page.items):
+                key = self._key(item)
+                listed[key] = item
+                number = number_of(page.versions[position] if page.versions else page.resource_version)
+                if number is not None:
+                    versions[key] = number
             # A large page is not kept while the next one is fetched.
             token, version = page.token, page.resource_version
             del page
@@ -247,13 +341,32 @@ class Mirror(Generic[T]):
             except GoneError:
                 # The server forgot the moment that the pages show, so all is asked for at once.
                 listed.clear()
+                versions.clear()
                 page = await self._page(0)
         for key in [key for key in self._objects if key not in listed]:
             self._remove(key)
         for key, after in listed.items():
             self._put(key, after)
+        number = number_of(version) or 0
+        self.repairs.restored += 0 < number < self._number
+        self._versions.replace(versions, number)
+        self._version, self._number = version or self._version, number
+        self._older_since = None
         self._synced = True
-        self._note_word(version)
+        self._note_open()
+        self._wake()
+
+    def _refuse_older(self, version: str) -> None:
+        """Raise if a list is older than what is known, unless lists have been so for long."""
+        number = number_of(version)
+        if number is None or number >= self._number:
+            return
+        now = self._clock.monotonic()
+        if self._older_since is None:
+            self._older_since = now
+        if now - self._older_since < _RESTORED_AFTER:
+            self.repairs.old_lists += 1
+            raise UnavailableError(f"The list is of version {version}, and {self._version} is known.")
 
     async def _page(self, limit: int, token: str = "") -> Page[T]:
         return await self._api.list(
@@ -261,24 +374,12 @@ class Mirror(Generic[T]):
         )
 
     async def _follow(self) -> None:
-        """Watch again and again, until the server has forgotten where to go on."""
+        """Watch again and again, until the server has forgotten where to go on, or a comparison differs."""
         while True:
             began = self._clock.monotonic()
-            heard = False
             try:
-                watch = self._api.watch(
-                    self._resource,
-                    self._selection,
-                    resource_version=self._version,
-                    opened=self._note_open,
-                    into=self._into,
-                )
-                async with aclosing(watch) as events:
-                    async for event in events:
-                        self._take(event)
-                        heard = True
-                        self._backoff.reset()
-                if not heard and self._clock.monotonic() - began < _HASTE:
+                has_events = await self._watch(began)
+                if not has_events and self._clock.monotonic() - began < _HASTE:
                     self._note_break("The server ends watches at once.")
                     await self._clock.sleep(self._backoff.wait())
             except GoneError:
@@ -287,14 +388,165 @@ class Mirror(Generic[T]):
                 self._note_break(error)
                 await self._clock.sleep(self._backoff.wait())
 
+    async def _watch(self, began: float) -> bool:
+        """Watch until the server ends it; whether an event came. Silence and differences raise."""
+        reading = asyncio.create_task(self._read())
+        tasks = [
+            reading,
+            asyncio.create_task(self._notice_silence(began)),
+            asyncio.create_task(self._compare_at_times()),
+        ]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            return reading.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _read(self) -> bool:
+        has_events = False
+        watch = self._api.watch(
+            self._resource,
+            self._selection,
+            resource_version=self._version,
+            opened=self._note_open,
+            into=self._into,
+        )
+        async with aclosing(watch) as events:
+            async for event in events:
+                self._take(event)
+                has_events = True
+                self._backoff.reset()
+        return has_events
+
+    async def _notice_silence(self, began: float) -> None:
+        """Raise when nothing came for too long, since the watch began or since the last event."""
+        while True:
+            # The last part is random, so that mirrors of one silent server do not come back together; it is
+            # drawn only then, so that a replay of a cluster that is never silent draws no number.
+            least = max(began, self._received_at) + 0.85 * self._silence - self._clock.monotonic()
+            if least > 0:
+                await self._clock.sleep(least)
+                continue
+            received_at = self._received_at
+            await self._clock.sleep(0.15 * self._silence * self._random.random())
+            if self._received_at == received_at:
+                self.repairs.silent_watches += 1
+                raise UnavailableError("The watch was silent for too long.")
+
+    async def _compare_at_times(self) -> None:
+        """Compare now and then; GoneError, after which everything is listed, on a difference."""
+        while True:
+            wait = self._compare_at - self._clock.monotonic()
+            if wait > 0:
+                await self._clock.sleep(min(wait, _DOUBT_INTERVAL))
+                continue
+            if not (self._is_doubtful or self._is_compare_time_drawn):
+                # Drawn once, for watches end more often than this, and only now, as for silence.
+                self._compare_at += self._comparison_interval * self._random.random()
+                self._is_compare_time_drawn = True
+                continue
+            difference, problem = None, ""
+            try:
+                difference = await self._compare()
+            except ApiError as error:
+                # The server forgot this version, or fails. If it may never have had it, only a list helps.
+                problem = str(error) if self._is_doubtful else ""
+            self._compared_at = self._clock.monotonic()
+            self._compare_at = self._compared_at + self._comparison_interval / 2
+            self._is_doubtful = self._is_compare_time_drawn = False
+            if difference is not None:
+                self.repairs.differences += 1
+                if self._on_difference is not None:
+                    self._on_difference(difference)
+                problem = "The copy differs from the server."
+            if problem:
+                raise GoneError(problem)
+
+    async def _compare(self) -> Difference | None:
+        """How the copy differs from the server as of the copy's own version; None if it does not, or that
+        is opaque.
+
+        It is compared object by object and not by a digest: the server has none, so all of its objects
+        are read anyway, and a difference is to be named.
+        """
+        version = self._version
+        if not self._number:
+            return None
+        # Between two awaits the copy shows exactly this version. Both copies share their keys and values.
+        known, objects = dict(self._versions.known), dict(self._objects)
+        missing: list[Key] = []
+        outdated: list[Key] = []
+        token = ""
+        while True:
+            page = await self._api.identities(
+                self._resource,
+                self._selection,
+                resource_version=version,
+                limit=self._page_size,
+                token=token,
+            )
+            for identity in page.items:
+                key = Key(identity.namespace, identity.name)
+                mine = objects.pop(key, None)
+                if mine is None:
+                    missing.append(key)
+                elif (_uid(mine), known.get(key)) != (identity.uid, number_of(identity.resource_version)):
+                    outdated.append(key)
+            token = page.token
+            if not token:
+                break
+            await self._clock.sleep(_PAUSE * self._random.random())
+        self.repairs.comparisons += 1
+        if not (missing or outdated or objects):
+            return None
+        first = (tuple(sorted(keys)[:_LOGGED_KEYS]) for keys in (missing, objects, outdated))
+        return Difference(*first)
+
     def _take(self, event: WatchEvent[T]) -> None:
+        # Thousands of events come in a second, so the common path has few calls.
+        version = event.resource_version
+        number = int(version) if len(version) < LONGEST and version.isdecimal() else None
         if isinstance(event, Change):
             key = self._key(event.object)
             if event.type is ChangeType.DELETED:
-                self._remove(key)
-            else:
+                if number is None or self._versions.delete(key, number):
+                    self._remove(key)
+                else:
+                    self._note_old_event()
+            elif number is None or self._versions.put(key, number):
                 self._put(key, event.object)
-        self._note_word(event.resource_version)
+            else:
+                self._note_old_event()
+            if number is None:
+                self._versions.forget(key)
+        elif number is not None:
+            if number < self._number:
+                self._note_old_event()
+            self._versions.complete(number)
+        if number is None:
+            # An empty one leaves the last as it is.
+            self._version, self._number = (version, 0) if version else (self._version, self._number)
+        elif number > self._number:
+            self._version = version
+            self._number = number
+        self._received_at = self._monotonic()
+        if self._broken_at is not None:
+            self._note_open()
+        if self._waiting:
+            self._wake()
+
+    def _note_old_event(self) -> None:
+        """Count an event that is old, and have the copy compared soon.
+
+        It is a replay, which does no harm, or the server was restored and counts from an older version.
+        """
+        self.repairs.old_events += 1
+        self._compare_at = min(self._compare_at, self._compared_at + _DOUBT_INTERVAL)
+        self._is_doubtful = True
 
     def _put(self, key: Key, after: T) -> None:
         before = self._objects.get(key)
@@ -324,16 +576,8 @@ class Mirror(Generic[T]):
         for tell in self._told:
             tell(before, after)
 
-    def _note_word(self, version: str) -> None:
-        self._version = version or self._version
-        self._heard_at = self._clock.monotonic()
-        if self._broken_at is not None:
-            self._note_open()
-        if self._waiting:
-            self._wake()
-
     def _note_open(self) -> None:
-        self._heard_at = self._clock.monotonic()
+        self._received_at = self._clock.monotonic()
         self._broken_at = None
         self._problem = ""
 
@@ -343,13 +587,13 @@ class Mirror(Generic[T]):
             self._broken_at = self._clock.monotonic()
 
     async def _until(self, version: int) -> None:
-        if not self._synced or int(self._version or 0) < version:
+        if not self._synced or self._number < version:
             done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             heappush(self._waiting, (version, next(self._order), done))
             await done
 
     def _wake(self) -> None:
-        version = int(self._version or 0)
+        version = self._number
         while self._synced and self._waiting and self._waiting[0][0] <= version:
             _, _, done = heappop(self._waiting)
             if not done.done():
@@ -362,6 +606,11 @@ def _forget(found: dict[Hashable, set[Key]], values: Iterable[Hashable], key: Ke
             keys.discard(key)
             if not keys:
                 del found[value]
+
+
+def _uid(obj: Any) -> str:
+    metadata = obj["metadata"] if isinstance(obj, dict) else obj.metadata
+    return str(metadata.get("uid", "") if isinstance(metadata, dict) else metadata.uid)
 
 
 def _key_of_data(obj: Any) -> Key:

@@ -36,6 +36,17 @@ class Page(Generic[T]):
     """What to pass for the next page; empty on the last one."""
     remaining: int | None = None
     """How many objects follow, where the server says so."""
+    versions: Sequence[str] = ()
+    """The resource version of each item, since a reader's type need not hold it."""
+
+
+class Identity(msgspec.Struct, frozen=True, gc=False):
+    """Which object, and in which version: what is read to compare a copy with the server."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = msgspec.field(name="resourceVersion", default="")
 
 
 class ChangeType(Enum):
@@ -231,6 +242,21 @@ class KubernetesApi(Protocol):
 
         All pages of a list show the same moment. A token that is too old raises
         GoneError. ``resource_version="0"`` allows an answer from a server's cache.
+        """
+        ...
+
+    async def identities(
+        self,
+        resource: Resource,
+        selection: Selection = EVERYTHING,
+        *,
+        resource_version: str,
+        limit: int = 0,
+        token: str = "",
+    ) -> Page[Identity]:
+        """The objects as of exactly this resource version, by their metadata alone.
+
+        It costs the server and the network a small part of a list. GoneError if that moment is forgotten.
         """
         ...
 

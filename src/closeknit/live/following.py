@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import Any, Protocol
 
@@ -20,10 +21,19 @@ from closeknit.hub.keys import Key
 from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import Clock
 from closeknit.kube.errors import ApiError
-from closeknit.kube.mirror import Changes, Freshness, Mirror
+from closeknit.kube.mirror import (
+    COMPARISON_INTERVAL,
+    SILENCE,
+    Changes,
+    Difference,
+    Freshness,
+    Mirror,
+    Repairs,
+)
 from closeknit.kube.port import PAGE_SIZE, KubernetesApi, Written
 from closeknit.kube.resources import Resource
 from closeknit.live.entries import key_of
+from closeknit.live.log import Log
 
 _DIRECT = frozenset({core_v1.Node, core_v1.Pod})
 """Read straight into their wire types, because there are many and the server has checked their shape."""
@@ -143,8 +153,22 @@ class Listening:
 class Following:
     """Mirrors of all kinds that are read, for any number of listeners."""
 
-    def __init__(self, api: KubernetesApi, kinds: Iterable[Kind], *, clock: Clock, random: Random) -> None:
+    def __init__(
+        self,
+        api: KubernetesApi,
+        kinds: Iterable[Kind],
+        *,
+        clock: Clock,
+        random: Random,
+        silence: float = SILENCE,
+        comparison_interval: float = COMPARISON_INTERVAL,
+        log: Log | None = None,
+    ) -> None:
+        """``silence`` and ``comparison_interval``: as a mirror takes them; ``log`` names what differed."""
         self._api = api
+        self._silence = silence
+        self._comparison_interval = comparison_interval
+        self._log = log
         self._kinds = tuple(kinds)
         self._clock = clock
         self._random = random
@@ -172,7 +196,14 @@ class Following:
                     if kind not in self._mirrors:
                         into = kind.shape if kind.shape in _DIRECT else None
                         mirror: Mirror[Any] = Mirror(
-                            self._api, resource, random=self._random, into=into, clock=self._clock
+                            self._api,
+                            resource,
+                            random=self._random,
+                            into=into,
+                            clock=self._clock,
+                            silence=self._silence,
+                            comparison_interval=self._comparison_interval,
+                            on_difference=partial(self._note_difference, kind),
                         )
                         self._mirrors[kind] = self._by_name[kind.group, kind.kind] = mirror
                         self.resources[kind.group, kind.kind] = resource
@@ -230,11 +261,30 @@ class Following:
 
     def is_behind(self, kinds: Iterable[tuple[str, str]]) -> bool:
         """Whether changes of one of these kinds, by group and name, may have been missed."""
-        return any(mirror.freshness().behind > 0 for each in kinds if (mirror := self._by_name.get(each)))
+        return any(mirror.is_behind() for each in kinds if (mirror := self._by_name.get(each)))
 
     def freshness(self) -> Mapping[str, Freshness]:
         """How far each kind can be trusted now."""
         return {kind.kind: mirror.freshness() for kind, mirror in self._mirrors.items()}
+
+    def repairs(self) -> Iterator[tuple[str, Repairs]]:
+        """By resource, such as ``podgroups.scheduling.run.ai``, what its mirror did to equal the server."""
+        for kind, mirror in self._mirrors.items():
+            yield self.resources[kind.group, kind.kind].qualified, mirror.repairs
+
+    def _note_difference(self, kind: Kind, difference: Difference) -> None:
+        if self._log is not None:
+            self._log.warning(
+                "cache-differed",
+                resource=self.resources[kind.group, kind.kind].qualified,
+                missing=_names(difference.missing),
+                superfluous=_names(difference.superfluous),
+                outdated=_names(difference.outdated),
+            )
+
+
+def _names(keys: Iterable[tuple[str, str]]) -> list[str]:
+    return ["/".join(filter(None, key)) for key in keys]
 
 
 async def newest_version(api: KubernetesApi, resource: Resource) -> str:

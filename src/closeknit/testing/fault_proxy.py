@@ -56,6 +56,7 @@ class FaultProxy:
         self.rule: Rule = _behaving
         """The fault of a request, by method and path: a field of ``Faults``, or ``hang`` for no answer."""
         self._cut = asyncio.Event()
+        self._silenced = asyncio.Event()
         self._access = access
         self._random = random
 
@@ -80,6 +81,11 @@ class FaultProxy:
         """Cut all watches that are under way."""
         self._cut.set()
         self._cut = asyncio.Event()
+
+    def silence_watches(self) -> None:
+        """Pass on nothing more of the watches that are open, and keep their connections."""
+        self._silenced.set()
+        self._silenced = asyncio.Event()
 
     def _happens(self, fault: str, meant: str = "") -> bool:
         happens: bool = fault == meant or self._random.random() < getattr(self.faults, fault)
@@ -124,6 +130,7 @@ class FaultProxy:
         """A watch, up to the fault that it was meant to have."""
         response = web.StreamResponse(status=answer.status)
         await response.prepare(request)
+        silenced = self._silenced
         chunks = self._random.randrange(4)
         expires = answer.status == 200 and self._happens("expired")
         cuts = not expires and self._happens("cut")
@@ -133,6 +140,8 @@ class FaultProxy:
                 await response.write(msgspec.json.encode(event) + b"\n")
                 return response
             chunk = await self._chunk(answer)
+            if silenced.is_set():
+                await asyncio.get_running_loop().create_future()
             if chunk is None:
                 return _cut(request)
             if not chunk:

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from itertools import pairwise
 from random import Random
 from typing import Any, cast
@@ -12,84 +10,22 @@ import pytest
 
 from closeknit.kube.errors import ApiError, ForbiddenError, GoneError, UnavailableError
 from closeknit.kube.mirror import Key, Mirror, Notice
-from closeknit.kube.port import Bookmark, Change, ChangeType, KubernetesApi, Object, Page, WatchEvent
+from closeknit.kube.port import Bookmark, KubernetesApi, Object
 from closeknit.kube.resources import PODS
 from closeknit.testing.clock import HandClock
-
-END = "end"
-HANG = "hang"
-
-
-def pod(name: str, node: str = "", version: int = 0) -> Object:
-    return {"metadata": {"name": name, "namespace": "ns", "resourceVersion": str(version)}, "node": node}
-
-
-def added(obj: Object, version: int) -> Change[Object]:
-    return Change(ChangeType.ADDED, obj, str(version))
-
-
-def modified(obj: Object, version: int) -> Change[Object]:
-    return Change(ChangeType.MODIFIED, obj, str(version))
-
-
-def deleted(obj: Object, version: int) -> Change[Object]:
-    return Change(ChangeType.DELETED, obj, str(version))
-
-
-def page(*objects: Object, version: int, token: str = "") -> Page[Object]:
-    return Page(list(objects), str(version), token)
-
-
-@dataclass
-class Scripted:
-    """Lists and watches that follow a script; after it, watches stay open and say nothing."""
-
-    lists: list[Page[Object] | ApiError] = field(default_factory=list)
-    watches: list[list[WatchEvent[Object] | ApiError | str]] = field(default_factory=list)
-    clock: HandClock = field(default_factory=HandClock)
-    asked: list[str] = field(default_factory=list)
-    watched_at: list[float] = field(default_factory=list)
-
-    async def list(self, *_: object, limit: int, token: str, **__: object) -> Page[Object]:
-        self.asked.append(f"list {limit} {token}".strip())
-        answer = self.lists.pop(0)
-        if isinstance(answer, ApiError):
-            raise answer
-        return answer
-
-    async def watch(
-        self, *_: object, resource_version: str, **__: object
-    ) -> AsyncGenerator[WatchEvent[Object], None]:
-        self.asked.append(f"watch {resource_version}")
-        self.watched_at.append(self.clock.monotonic())
-        for step in self.watches.pop(0) if self.watches else [HANG]:
-            if isinstance(step, ApiError):
-                raise step
-            if step == END:
-                return
-            if step == HANG:
-                await asyncio.Event().wait()
-            yield cast("WatchEvent[Object]", step)
-        await asyncio.Event().wait()
-
-
-@asynccontextmanager
-async def running(script: Scripted, clock: HandClock, **options: Any) -> AsyncIterator[Mirror[Object]]:
-    mirror: Mirror[Object] = Mirror(
-        cast("KubernetesApi", script), PODS, random=Random(1), clock=clock, **options
-    )
-    task = asyncio.create_task(mirror.run())
-    try:
-        await clock.advance()
-        yield mirror
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-def names(mirror: Mirror[Object]) -> list[str]:
-    return sorted(each["metadata"]["name"] for each in mirror)
+from tests.unit.kube.scripted import (
+    END,
+    HANG,
+    Scripted,
+    Step,
+    added,
+    deleted,
+    modified,
+    names,
+    page,
+    pod,
+    running,
+)
 
 
 async def test_a_list_is_followed_by_a_watch_from_its_version() -> None:
@@ -157,7 +93,7 @@ async def test_a_version_that_is_too_old_is_listed_again(before: list[Any]) -> N
 
 async def test_waits_grow_with_each_failure_and_start_over_after_a_word() -> None:
     clock = HandClock()
-    down: list[WatchEvent[Object] | ApiError | str] = [UnavailableError("down")]
+    down: list[Step] = [UnavailableError("down")]
     script = Scripted([page(version=5)], [down, down, down, [Bookmark("6"), END], down, [HANG]], clock=clock)
     async with running(script, clock):
         await clock.advance(60)

@@ -25,6 +25,7 @@ from closeknit.kube.port import (
     Change,
     ChangeType,
     DeleteOptions,
+    Identity,
     KubernetesApi,
     Page,
     Patch,
@@ -129,7 +130,25 @@ class EmbeddedCluster(KubernetesApi):
             kind, selection, limit=limit, token=token, resource_version=resource_version
         )
         items = [_answered(kind, version, record, into=into) for record in found.records]
-        return Page(items, str(found.version), found.token, found.remaining)
+        versions = [str(record.version) for record in found.records]
+        return Page(items, str(found.version), found.token, found.remaining, versions)
+
+    async def identities(
+        self,
+        resource: Resource,
+        selection: Selection = EVERYTHING,
+        *,
+        resource_version: str,
+        limit: int = 0,
+        token: str = "",
+    ) -> Page[Identity]:
+        kind, _ = self.core.kinds.of(resource)
+        found = await self.records.find_all(
+            kind, selection, limit=limit, token=token, resource_version=resource_version, exact=True
+        )
+        items = [_read_identified(record.raw).metadata for record in found.records]
+        versions = [str(record.version) for record in found.records]
+        return Page(items, str(found.version), found.token, found.remaining, versions)
 
     async def watch(
         self,
@@ -272,6 +291,13 @@ class EmbeddedCluster(KubernetesApi):
 
     async def version(self) -> str:
         return VERSION
+
+
+class _Identified(msgspec.Struct, frozen=True):
+    metadata: Identity
+
+
+_read_identified = msgspec.json.Decoder(_Identified).decode
 
 
 def _key(kind: Kind, namespace: str, name: str) -> Key:

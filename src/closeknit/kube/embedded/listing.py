@@ -6,6 +6,7 @@ import base64
 import binascii
 from collections import OrderedDict
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -13,8 +14,8 @@ import msgspec
 from closeknit.kube.embedded.core import Core
 from closeknit.kube.embedded.kinds import Kind
 from closeknit.kube.embedded.selectors import field_test, label_test
-from closeknit.kube.embedded.store import Record
-from closeknit.kube.embedded.watches import Filter
+from closeknit.kube.embedded.store import Key, Record, Table
+from closeknit.kube.embedded.watches import Filter, too_old
 from closeknit.kube.errors import BadRequestError, DeadlineExceededError, GoneError
 from closeknit.kube.port import Selection
 
@@ -47,9 +48,16 @@ class Lists:
         self._number = 0
 
     def page(
-        self, kind: Kind, selection: Selection, *, limit: int = 0, token: str = "", resource_version: str = ""
+        self,
+        kind: Kind,
+        selection: Selection,
+        *,
+        limit: int = 0,
+        token: str = "",
+        resource_version: str = "",
+        exact: bool = False,
     ) -> Found:
-        """The first page, or the next one."""
+        """The first page, or the next one; ``exact`` for the records as of ``resource_version``."""
         if token:
             return self._next(kind, token, limit)
         version = self._core.store.settled
@@ -59,6 +67,10 @@ class Lists:
             )
         seen = filter_of(kind, selection)
         table = self._core.table(kind)
+        if exact:
+            version = read_version(resource_version)
+            found = [record for record in records_at(table, version) if seen.sees(record)]
+            return self._first_page(kind, found, limit, version)
         name = _only_name(selection)
         if name and seen.namespace:
             record = table.get((seen.namespace, name))
@@ -67,12 +79,16 @@ class Lists:
             found = list(table.records(seen.namespace))
         else:
             found = [record for record in table.records(seen.namespace) if seen.sees(record)]
-        if 0 < limit < len(found):
-            self._number += 1
-            self._open[self._number] = (kind, found, version)
-            if len(self._open) > _KEPT:
-                self._open.popitem(last=False)
-        return self._cut(self._number, limit, 0) if 0 < limit < len(found) else Found(found, version)
+        return self._first_page(kind, found, limit, version)
+
+    def _first_page(self, kind: Kind, found: list[Record], limit: int, version: int) -> Found:
+        if not 0 < limit < len(found):
+            return Found(found, version)
+        self._number += 1
+        self._open[self._number] = (kind, found, version)
+        if len(self._open) > _KEPT:
+            self._open.popitem(last=False)
+        return self._cut(self._number, limit, 0)
 
     def _cut(self, number: int, limit: int, start: int) -> Found:
         _, records, version = self._open[number]
@@ -96,6 +112,25 @@ class Lists:
             )
         self._open.move_to_end(number)
         return self._cut(number, limit, start)
+
+
+def records_at(table: Table, version: int) -> list[Record]:
+    """The records of a table as of a version: those of now, with the events since then undone.
+
+    GoneError if one of those events is forgotten.
+    """
+    place = table.place_after(version)
+    if place is None:
+        raise too_old(version, table.oldest)
+    then: dict[Key, Record | None] = {}
+    for event in islice(table.log, place - table.dropped, None):
+        record = event.after or event.before
+        assert record is not None
+        then.setdefault(record.key, event.before)
+    if not then:
+        return list(table.records())
+    unchanged = (record for record in table.records() if record.key not in then)
+    return sorted((*unchanged, *filter(None, then.values())), key=lambda record: record.key)
 
 
 def _only_name(selection: Selection) -> str:

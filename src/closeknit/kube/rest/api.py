@@ -19,6 +19,7 @@ from closeknit.kube.port import (
     ApplyPatch,
     ChangeType,
     DeleteOptions,
+    Identity,
     JsonPatch,
     KubernetesApi,
     MergePatch,
@@ -44,6 +45,7 @@ _WATCH_SECONDS = 300.0
 """A watch without a timeout ends after five to ten minutes."""
 _WATCH_GRACE = 15.0
 """How much longer than it promised a server may take to end a watch."""
+_METADATA_ALONE = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
 T = TypeVar("T")
 
@@ -150,6 +152,26 @@ class RestApi(KubernetesApi):
         query |= {"resourceVersion": resource_version} if resource_version else {}
         request = Request(method="GET", path=resource.path(namespace=selection.namespace), query=query)
         return decoder(resource, into).page(await self._transport.send(request, deadline=LIST_DEADLINE))
+
+    async def identities(
+        self,
+        resource: Resource,
+        selection: Selection = EVERYTHING,
+        *,
+        resource_version: str,
+        limit: int = 0,
+        token: str = "",
+    ) -> Page[Identity]:
+        query = _selectors(selection)
+        query |= {"limit": str(limit)} if limit else {}
+        # A token names its moment, and a server refuses a second name for it.
+        exactly = {"resourceVersion": resource_version, "resourceVersionMatch": "Exact"}
+        query |= {"continue": token} if token else exactly
+        path = resource.path(namespace=selection.namespace)
+        # Nobody waits for a comparison, so a server that is busy, or that has not come so far, is left alone.
+        request = Request(method="GET", path=path, query=query, accept=_METADATA_ALONE, waits=False)
+        answer = await self._transport.send(request, deadline=LIST_DEADLINE)
+        return decoder(resource, None).identities(answer)
 
     @overload
     def watch(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from random import Random
+
 import pytest
 
 from closeknit.kube import errors
 from closeknit.kube.embedded.cluster import EmbeddedCluster
-from closeknit.kube.port import (
-    pages,
-)
+from closeknit.kube.port import MergePatch, pages
 from closeknit.kube.resources import (
     CONFIG_MAPS,
     PODS,
@@ -76,3 +77,38 @@ class TestSelection:
             await cluster.list(CONFIG_MAPS, limit=1, token=token)
         with pytest.raises(errors.BadRequestError):
             await cluster.list(CONFIG_MAPS, limit=1, token="garbage")
+
+
+class TestMomentsOfThePast:
+    async def test_every_moment_that_is_remembered_is_as_it_was(self, cluster: EmbeddedCluster) -> None:
+        random = Random(3)
+        moments: dict[str, list[str]] = {}
+        for _ in range(40):
+            name = f"c{random.randrange(5)}"
+            with suppress(errors.NotFoundError, errors.AlreadyExistsError):
+                match random.randrange(3):
+                    case 0:
+                        await cluster.create(CONFIG_MAPS, config_map(name))
+                    case 1:
+                        await cluster.patch(
+                            CONFIG_MAPS,
+                            name,
+                            MergePatch({"data": {"k": str(random.random())}}),
+                            namespace="default",
+                        )
+                    case _:
+                        await cluster.delete(CONFIG_MAPS, name, namespace="default")
+            page = await cluster.list(CONFIG_MAPS, DEFAULT)
+            moments[page.resource_version] = list(page.versions)
+
+        for version, versions in moments.items():
+            past = await cluster.identities(CONFIG_MAPS, DEFAULT, resource_version=version)
+            assert (past.resource_version, past.versions) == (version, versions)
+
+    async def test_a_moment_that_is_forgotten_is_gone(self, cluster: EmbeddedCluster) -> None:
+        page = await cluster.list(CONFIG_MAPS, DEFAULT)
+        await cluster.create(CONFIG_MAPS, config_map("a"))
+        cluster.forget_history()
+
+        with pytest.raises(errors.GoneError):
+            await cluster.identities(CONFIG_MAPS, DEFAULT, resource_version=page.resource_version)

@@ -29,7 +29,6 @@ from closeknit.kube.embedded.store import Record
 from closeknit.kube.errors import (
     ApiError,
     BadRequestError,
-    GoneError,
     InternalServerError,
     MethodNotAllowedError,
     NotFoundError,
@@ -188,17 +187,13 @@ class Handler:
             client = f"{request.remote} {request.headers.get('User-Agent', '')}"
             with self._turnstile.place(client):
                 return await Stream(self._cluster, watch, patience=self._patience).run(request)
-        version_asked = query.get("resourceVersion", "")
-        if query.get("resourceVersionMatch") == "Exact" and version_asked != str(self._core.store.settled):
-            raise GoneError(
-                f"The list as of resource version {version_asked} is not remembered. List without it."
-            )
         found = await self._records.find_all(
             kind,
             selection,
             limit=number(query, "limit"),
             token=query.get("continue", ""),
-            resource_version=version_asked,
+            resource_version=query.get("resourceVersion", ""),
+            exact=query.get("resourceVersionMatch") == "Exact",
         )
         return answers.bytes_answer(answers.many(kind, version, found, form, self._core.clock.now()))
 
