@@ -12,11 +12,11 @@ from typing import Any
 
 import yaml
 
-from closeknit.dialects.text import scalars
-from closeknit.dialects.text.scalars import ScalarError, resolved
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import Code, Fact, Problem
 from closeknit.hub.sentences import text as sentences
+from closeknit.text import scalars
+from closeknit.text.scalars import ScalarError, resolved
 
 DEEPEST = 100
 """How deep lists and mappings may nest."""

@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any, NoReturn
 
-from closeknit.dialects.text.scalars import resolved
-from closeknit.dialects.text.tree import DEEPEST
 from closeknit.hub.problems import Problem
+from closeknit.text.scalars import resolved
+from closeknit.text.tree import DEEPEST
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

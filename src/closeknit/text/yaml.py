@@ -8,10 +8,10 @@ from typing import Any
 
 import yaml
 
-from closeknit.dialects.text.tree import GiveUpError, Tree
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.sentences import text as sentences
+from closeknit.text.tree import GiveUpError, Tree
 
 try:
     from yaml import CBaseLoader as Events

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from closeknit.dialects.text import json, yaml
 from closeknit.hub.paths import Path, Verbatim
 from closeknit.hub.problems import Category, Problem, Severity, parted
 from closeknit.hub.sentences import text as sentences
 from closeknit.hub.workload import ObjectName
+from closeknit.text import json, yaml
 
 Plain: TypeAlias = "dict[str, Plain] | list[Plain] | str | int | float | bool | None"
 """What a document is made of."""
