@@ -46,7 +46,7 @@ def parse(source: Source | Served) -> Iterator[Document | Located]:
         yield from (Document(source.name, None, each) for each in source.objects)
         return
     yield from (Located(source.name, number, problem) for number, problem in source.told)
-    text = _text(source.content)
+    text = text_of(source.content)
     if isinstance(text, Problem):
         yield Located(source.name, 0, text)
         return
@@ -66,7 +66,8 @@ def _of_own_format(content: Plain, problem: Problem) -> Problem:
     return problem.as_note() if own and problem.category is Category.SKIPPABLE else problem
 
 
-def _text(content: bytes) -> str | Problem:
+def text_of(content: bytes) -> str | Problem:
+    """Bytes as text, or why they are none that is read here."""
     if len(content) > LARGEST:
         return sentences.FILE_TOO_LARGE.at((), most=LARGEST)
     try:
