@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from closeknit.dialects.text import yaml as yaml_text
-from closeknit.dialects.text.documents import Document, Source, parse
+from closeknit.text import yaml as yaml_text
+from closeknit.text.documents import Document, Source, parse
 from tests.contract.go_modules import GoModule, go_module
 
 LIBRARY = Path(__file__).with_name("kubectl_yaml")

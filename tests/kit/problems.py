@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from closeknit.dialects.store.objects import Reported
-from closeknit.dialects.text.documents import Located
 from closeknit.hub import sentences
 from closeknit.hub.copying import replace
 from closeknit.hub.problems import Code, Fact, Problem
+from closeknit.text.documents import Located
 
 
 @dataclass(frozen=True)

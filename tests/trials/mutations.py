@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from closeknit.dialects.text.documents import Source
+from closeknit.text.documents import Source
 
 Step: TypeAlias = str | int
 Place: TypeAlias = tuple[Step, ...]

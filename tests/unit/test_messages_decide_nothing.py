@@ -22,7 +22,7 @@ ALLOWED: dict[Rule, dict[str, str]] = {
     Rule.PROBLEM_READ: {
         "admission/requests.py": "writes the denial of an admission webhook",
         "dialects/kueue/flavor_messages.py": "lists in one message why each flavor is refused",
-        "dialects/text/documents.py": "writes a problem behind its file, document and field",
+        "text/documents.py": "writes a problem behind its file, document and field",
         "hub/problems.py": "defines problems, and renders them",
         "kube/errors.py": "the code is a number of HTTP",
         "scheduler/outcome_json.py": "writes problems as JSON",

@@ -11,13 +11,13 @@ from pathlib import Path
 from closeknit.cli import clusters, live
 from closeknit.cli.templates import values_of, with_templates_filled
 from closeknit.dialects import KINDS, Kind, Reading, Served, Source, read
-from closeknit.dialects.text.documents import LARGEST
 from closeknit.hub.keys import Key
 from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.sentences import cli as sentences
 from closeknit.scheduler.wording import printable
+from closeknit.text.documents import LARGEST
 
 STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml", ".json")

@@ -14,13 +14,13 @@ from closeknit.cli.exits import ExitStatus, tell
 from closeknit.cli.loading import sources_of
 from closeknit.cli.nodes import USUAL_OFFER
 from closeknit.dialects import read
-from closeknit.dialects.text.documents import LARGEST
 from closeknit.hub.copying import replace
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, OneOf
 from closeknit.hub.resources import Resources, is_extended
 from closeknit.hub.sentences import simulator as sentences
 from closeknit.scheduler.wording import printable
+from closeknit.text.documents import LARGEST
 
 if TYPE_CHECKING:
     from closeknit.simulator.scenario import Site, Submission

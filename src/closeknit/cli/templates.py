@@ -11,11 +11,11 @@ from typing import Any
 
 from closeknit.cli import template_process
 from closeknit.dialects import Filled, Source, Template, Value, filled, templates_in, value_of
-from closeknit.dialects.text.documents import LARGEST
 from closeknit.hub.copying import replace
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
+from closeknit.text.documents import LARGEST
 
 _PROGRAM = Path(template_process.__file__)
 _PATIENCE = 600

@@ -23,9 +23,9 @@ from closeknit.cli.exits import (
 )
 from closeknit.dialects.family import Object
 from closeknit.dialects.grove.legacy_spelling import in_legacy_spelling
-from closeknit.dialects.text.documents import Located
 from closeknit.hub.problems import Problem
 from closeknit.scheduler.wording import printable, title
+from closeknit.text.documents import Located
 
 _LISTED = 5
 """How many names a note lists before it counts the rest."""

@@ -37,11 +37,11 @@ from closeknit.dialects.lone_pods import LONE_PODS
 from closeknit.dialects.osmo import OSMO
 from closeknit.dialects.osmo.templates import Filled, Template, Value, filled, templates_in, value_of
 from closeknit.dialects.reading import Reading, kinds_of, load, reading_of, registry_of
-from closeknit.dialects.text.documents import Located, Served, Source, parse
 from closeknit.dialects.translate.other_families import targets_of
 from closeknit.dialects.translate.translation import Translation, translate_with
 from closeknit.dialects.wire.kinds import Kind, Origin, Replaced, Skipped
 from closeknit.hub.keys import Key
+from closeknit.text.documents import Located, Served, Source, parse
 
 __all__ = [
     "DIALECTS",

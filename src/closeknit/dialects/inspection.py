@@ -13,11 +13,11 @@ from closeknit.dialects.reading import Loaded, gather, kinds_of
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.store import Entry
 from closeknit.dialects.store.view import View
-from closeknit.dialects.text.documents import Located
 from closeknit.dialects.wire.kinds import Skipped
 from closeknit.hub.keys import Key
 from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.workload import ObjectName
+from closeknit.text.documents import Located
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from closeknit.dialects.ownership import Claim, claim_of, indexes_of, objects_fo
 from closeknit.dialects.store.objects import Reported, Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
-from closeknit.dialects.text.documents import Document, Located, Served, Source, parse
 from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE, Kind, Origin, Replaced, Skipped
 from closeknit.dialects.wire.registry import Found, Registry
 from closeknit.hub.cluster import Cluster, Holding
@@ -31,6 +30,7 @@ from closeknit.hub.nodes import Node
 from closeknit.hub.problems import OneOf, Problem, Severity
 from closeknit.hub.sentences import core as sentences
 from closeknit.hub.workload import InvalidWorkload, PlaceableWorkload, Workload
+from closeknit.text.documents import Document, Located, Served, Source, parse
 
 SCHEDULERS = "closeknit.dev/schedulers"
 """The annotation of a List that was taken from a live cluster: the schedulers whose pods are ours to bind."""

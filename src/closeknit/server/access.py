@@ -22,6 +22,9 @@ HEADERS = {
 }
 """Sent with every answer: nothing comes from elsewhere, and nobody frames it."""
 
+HEADERS_OF_TLS = {**HEADERS, "Strict-Transport-Security": "max-age=31536000"}
+"""The same over TLS: a browser that has come so once never sends the token in the clear."""
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -39,7 +42,8 @@ class Access:
             return True
         scheme, _, given = authorization.partition(" ")
         given = given if scheme.lower() == "bearer" else cookie
-        return hmac.compare_digest(given.encode(), self.token.encode())
+        # A header may hold any bytes, which aiohttp hands out as surrogates where they are no UTF-8.
+        return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode())
 
     def is_ours(self, host: str) -> bool:
         """Whether a Host header names this server."""
@@ -66,7 +70,11 @@ def is_loopback(host: str) -> bool:
 
 def _without_port(host: str) -> str:
     name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() and (":" not in name or name.endswith("]")) else host
+    return (
+        name
+        if colon and port.isascii() and port.isdigit() and (":" not in name or name.endswith("]"))
+        else host
+    )
 
 
 @dataclass(slots=True)

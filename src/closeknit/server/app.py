@@ -12,7 +12,8 @@ from urllib.parse import unquote
 import msgspec
 from aiohttp import web
 
-from closeknit.server.access import HEADERS, Access, Rate
+from closeknit.kube.listening import Bounds, Listener
+from closeknit.server.access import HEADERS, HEADERS_OF_TLS, Access, Rate
 from closeknit.server.answers import Encoded, Shared
 from closeknit.server.api import Api, Asked, RefusedError
 from closeknit.server.documents import ProblemDocument
@@ -22,6 +23,8 @@ from closeknit.server.routes import EVENTS, ROOT, ROUTES, Route, checked
 from closeknit.server.stream import Stream
 
 LARGEST_BODY = 1 << 20
+_BODY_SECONDS = 60.0
+"""How long a body may take to arrive."""
 COOKIE = "closeknit-token"
 _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 _WORTH_COMPRESSING = 2_048
@@ -63,7 +66,8 @@ class MapServer:
         self._costly = Rate(*_COSTLY, time.monotonic)
         self._openapi = Encoded(document())
         self._static = _static()
-        self._runner: web.AppRunner | None = None
+        self._headers = HEADERS if tls is None else HEADERS_OF_TLS
+        self._listener: Listener | None = None
 
     @property
     def address(self) -> str:
@@ -74,18 +78,14 @@ class MapServer:
     async def start(self) -> None:
         """Listen. Raises OSError where the address is in use."""
         app = web.Application(middlewares=[self._guarded], client_max_size=LARGEST_BODY)
+        app.on_response_prepare.append(self._secured)
         for route in ROUTES:
             app.router.add_route(route.method, f"{ROOT}{route.path}", self._answering(route))
         app.router.add_get(f"{ROOT}/events", self._events)
         app.router.add_get("/openapi.json", self._described)
         app.router.add_get("/{file:[a-z-]*(?:\\.[a-z]+)?}", self._page)
-        self._runner = web.AppRunner(
-            app, access_log=None, handler_cancellation=True, shutdown_timeout=1, max_line_size=1 << 16
-        )
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self._port, ssl_context=self._tls)
-        await site.start()
-        self._port = self._runner.addresses[0][1]
+        self._listener = Listener(app, self._unanswered, Bounds(), max_line_size=1 << 16)
+        self._port = await self._listener.start(self._host, self._port, self._tls)
 
     async def tell(self) -> None:
         """Keep the map up to date and tell its readers, until cancelled."""
@@ -93,8 +93,8 @@ class MapServer:
 
     async def stop(self) -> None:
         """Let go of all readers."""
-        if self._runner is not None:
-            await self._runner.cleanup()
+        if self._listener is not None:
+            await self._listener.stop()
             # Connections end in the next round of the event loop, which may be its last.
             await asyncio.sleep(0)
 
@@ -117,8 +117,16 @@ class MapServer:
             )
             if allow := error.headers.get("Allow"):
                 response.headers["Allow"] = allow
-        if not response.prepared:
-            response.headers.update(HEADERS)
+        return response
+
+    async def _secured(self, _: web.Request, response: web.StreamResponse) -> None:
+        response.headers.update(self._headers)
+
+    def _unanswered(self, status: int, detail: str) -> web.Response:
+        """A problem document for what no handler saw to its end."""
+        title = _TITLES.get(status, "Internal Server Error" if status >= 500 else "Bad Request")
+        response = _problem(ProblemDocument(type="about:blank", title=title, status=status, detail=detail))
+        response.headers.update(self._headers)
         return response
 
     def _let_in(self, request: web.Request) -> None:
@@ -139,7 +147,7 @@ class MapServer:
         async def answer(request: web.Request) -> web.StreamResponse:
             if route.costly:
                 self._allow(request, self._costly)
-            body = await request.read() if route.method == "POST" else b""
+            body = await _body(request) if route.method == "POST" else b""
             query = checked(route.parameters, request.query)
             asked = Asked(path=dict(request.match_info), query=query, body=body)
             self._api.live.refresh()
@@ -173,6 +181,16 @@ class MapServer:
         response = web.Response(body=found, content_type=_TYPES[name.rpartition(".")[2]], charset="utf-8")
         response.headers["Cache-Control"] = "no-cache"
         return response
+
+
+async def _body(request: web.Request) -> bytes:
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            return await request.read()
+    except TimeoutError:
+        raise RefusedError(
+            408, "Request Timeout", f"The body took more than {_BODY_SECONDS:g} seconds."
+        ) from None
 
 
 def _json(request: web.Request, answered: Encoded) -> web.Response:

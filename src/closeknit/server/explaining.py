@@ -9,7 +9,6 @@ from closeknit.dialects import DIALECTS
 from closeknit.dialects.disambiguation import Topologies, Workloads
 from closeknit.dialects.reading import gather, load
 from closeknit.dialects.store.store import Entry
-from closeknit.dialects.text.documents import Source
 from closeknit.dialects.wire.kinds import Origin
 from closeknit.engine import Engine
 from closeknit.hub.accounts import Accounts
@@ -22,6 +21,7 @@ from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.deciding import AnyVerdict, Failed, InvalidVerdict
 from closeknit.scheduler.planning import book, decide, plan
 from closeknit.server.documents import Explanation, PlanDocument, ProblemRow
+from closeknit.text.documents import Source
 
 MANIFEST, CLUSTER = "the manifest", "the cluster"
 _BEST = 5

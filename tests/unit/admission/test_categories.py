@@ -18,11 +18,11 @@ from closeknit.dialects.family import Compiled, Family
 from closeknit.dialects.reading import load_documents
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
-from closeknit.dialects.text.documents import Document
 from closeknit.hub.copying import replace
 from closeknit.hub.problems import Category, Code, Problem
 from closeknit.hub.sentences import core, kai, kueue, wire
 from closeknit.hub.sentences import text as text_messages
+from closeknit.text.documents import Document
 from tests.kit.problems import catalogue, findings
 
 WORKLOAD = """

@@ -13,11 +13,11 @@ from closeknit.admission.reviewer import FAMILIES
 from closeknit.dialects import DIALECTS
 from closeknit.dialects.reading import load_documents
 from closeknit.dialects.store.view import View
-from closeknit.dialects.text.documents import Document
 from closeknit.hub.copying import replace
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import OneOf
 from closeknit.hub.sentences import kai, wire
+from closeknit.text.documents import Document
 from tests.kit.problems import finding, findings, line
 
 Json = dict[str, Any]

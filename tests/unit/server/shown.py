@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -31,9 +32,11 @@ def cluster_state() -> ClusterState:
 
 
 @asynccontextmanager
-async def served(state: ClusterState, access: Access | None = None) -> AsyncIterator[MapServer]:
+async def served(
+    state: ClusterState, access: Access | None = None, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[MapServer]:
     """The map of a state, on a port of its own."""
-    server = MapServer(LiveMap(state, time=lambda: 1.0, generation=7), access=access)
+    server = MapServer(LiveMap(state, time=lambda: 1.0, generation=7), access=access, tls=tls)
     await server.start()
     try:
         yield server

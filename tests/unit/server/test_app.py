@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator
 from io import BytesIO
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from closeknit.apis.closeknit_keys import OUTCOME
 from closeknit.dialects.kai.family import KAI
+from closeknit.kube.certificates import certificate
 from closeknit.server.access import Access
 from closeknit.server.app import MapServer
 from tests.unit.scheduler.objects import entry, node, pod, pod_group
@@ -224,3 +226,94 @@ async def test_a_reader_is_told_what_changes_and_when_to_read_all_again() -> Non
             assert (await stream.content.readline()).strip() == b"event: reset"
         telling.cancel()
         await asyncio.gather(telling, return_exceptions=True)
+
+
+async def raw(server: MapServer, sent: bytes) -> bytes:
+    """All that the server answers to bytes, until it ends the connection."""
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", int(server.address.rsplit(":", 1)[1].strip("/"))
+    )
+    writer.write(sent)
+    try:
+        async with asyncio.timeout(20):
+            return await reader.read()
+    finally:
+        writer.transport.abort()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b"Authorization: Bearer \xff", id="a token that is no UTF-8"),
+        pytest.param(b"Authorization: \xff\xfe", id="a header that is no UTF-8"),
+        pytest.param(b"Cookie: closeknit-token=%FF", id="an escaped cookie that is no UTF-8"),
+        pytest.param(b"Cookie: closeknit-token=\xff", id="a cookie that is no UTF-8"),
+        pytest.param("Authorization: Bearer ²".encode(), id="no ASCII"),
+    ],
+)
+async def test_a_credential_that_is_no_text_is_a_wrong_one(
+    line: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served(cluster_state(), access=Access("127.0.0.1", token="right")) as server:
+        answer = await raw(
+            server,
+            b"GET /api/v1/map HTTP/1.1\r\nHost: 127.0.0.1\r\n" + line + b"\r\nConnection: close\r\n\r\n",
+        )
+    top, _, _ = answer.partition(b"\r\n\r\n")
+
+    assert top.startswith(b"HTTP/1.1 401 ")
+    assert b"X-Content-Type-Options: nosniff" in top
+    assert b"Content-Security-Policy: default-src 'none'" in top
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"GET /api/v1/map\r\n\r\n", id="HTTP/0.9"),
+        pytest.param(b"NONSENSE\r\n\r\n", id="no HTTP"),
+        pytest.param(b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", id="a length that is no number"),
+    ],
+)
+async def test_what_is_no_request_is_refused_like_others(server: MapServer, sent: bytes) -> None:
+    top, _, body = (await raw(server, sent)).partition(b"\r\n\r\n")
+
+    assert b" 400 " in top.split(b"\r\n")[0]
+    assert b"X-Content-Type-Options: nosniff" in top
+    assert json.loads(body)["status"] == 400
+
+
+async def test_a_mistake_of_the_map_is_a_problem_document_and_one_line(
+    server: MapServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("a secret\nof two lines")
+
+    monkeypatch.setattr(server.live, "refresh", fail)
+
+    status, body, response = await asked(server, f"{API}nodes")
+
+    assert (status, body["status"]) == (500, 500)
+    assert response.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert "secret" not in json.dumps(body)
+    (record,) = caplog.records
+    assert (record.exc_info, record.getMessage().count("\n")) == (None, 0)
+
+
+async def test_a_map_over_tls_is_never_asked_for_in_the_clear_again() -> None:
+    shown = certificate("127.0.0.1")
+    trusted = ssl.create_default_context(cadata=shown.authority.decode())
+    async with (
+        served(cluster_state(), tls=shown.server_context()) as server,
+        aiohttp.ClientSession() as session,
+    ):
+        for path in ("", f"{API}map", "nowhere", f"{API}events"):
+            async with session.get(server.address + path, ssl=trusted) as response:
+                assert response.headers["Strict-Transport-Security"] == "max-age=31536000"
+                assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_a_map_without_tls_promises_none(server: MapServer) -> None:
+    _, _, response = await asked(server, "")
+
+    assert "Strict-Transport-Security" not in response.headers

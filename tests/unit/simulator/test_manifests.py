@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from closeknit.dialects.text.documents import Source
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import simulator
 from closeknit.hub.sentences import text as text_codes
@@ -15,6 +14,7 @@ from closeknit.simulator import real_scheduler
 from closeknit.simulator.measures import measured
 from closeknit.simulator.scenario import ORIGINAL_SITE, Faults, Scenario
 from closeknit.simulator.traces import own
+from closeknit.text.documents import Source
 from tests.kit.problems import Finding, finding, findings, line
 from tests.scenario.commands import run
 from tests.unit.simulator.sites import site

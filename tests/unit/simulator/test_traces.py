@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from closeknit.dialects.text.documents import Source
 from closeknit.hub.copying import replace
 from closeknit.hub.problems import Code, Fact, InvalidError, OneOf
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import simulator
 from closeknit.simulator.scenario import Submission
 from closeknit.simulator.traces import own, tables
+from closeknit.text.documents import Source
 from tests.kit.problems import Finding, finding, findings
 from tests.unit.simulator.sites import GPU, site
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from closeknit.dialects.core.pods import Shape
 from closeknit.dialects.core.resources import resources
-from closeknit.dialects.text import json as json_text
 from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub.many_problems import first_of
 from closeknit.hub.paths import Path
@@ -23,6 +22,7 @@ from closeknit.hub.quantities import Rounding, written
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
 from closeknit.hub.sentences import kai as counting
+from closeknit.text import json as json_text
 
 RESOURCES_ANNOTATION = "closeknit.dev/pod-resources"
 ONE_GPU = Shape(Resources({"nvidia.com/gpu": 1}))

@@ -9,12 +9,12 @@ from itertools import pairwise
 from typing import Any
 
 from closeknit.apis import kueue_keys as keys
-from closeknit.dialects.text import json as json_text
 from closeknit.dialects.wire.decoding import found as found_value
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, Range
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kueue as sentences
+from closeknit.text import json as json_text
 
 MOST_LAYERS = 3
 _LARGEST = 2**31 - 1

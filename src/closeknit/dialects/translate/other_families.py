@@ -9,7 +9,6 @@ from closeknit.dialects.family import Family, Object
 from closeknit.dialects.ownership import objects_for
 from closeknit.dialects.reading import Gathered, gather, load_documents
 from closeknit.dialects.store.objects import Reported
-from closeknit.dialects.text.documents import Document, Located
 from closeknit.dialects.translate.name_conflicts import (
     TOPOLOGIES,
     Renamed,
@@ -26,6 +25,7 @@ from closeknit.hub.problems import Code, Fact, InvalidError, Problem
 from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName, PlaceableWorkload, Workload
+from closeknit.text.documents import Document, Located
 
 NAME: Path = ("metadata", "name")
 """Where a problem with a whole workload is reported."""

@@ -15,7 +15,6 @@ from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.family import Family, Object
 from closeknit.dialects.reading import Gathered, gather, load
 from closeknit.dialects.store.objects import Reported
-from closeknit.dialects.text.documents import Located, Source
 from closeknit.dialects.translate.name_conflicts import TOPOLOGIES, Renamed, Written, same
 from closeknit.dialects.translate.other_families import NAME, Restating, at, by_own_rules, targets_of
 from closeknit.dialects.wire.kinds import Skipped
@@ -24,6 +23,7 @@ from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.workload import ObjectName, PlaceableWorkload, Workload
+from closeknit.text.documents import Located, Source
 
 _Result: TypeAlias = Object | Located | ObjectName | Renamed
 """What becomes of something; a name stands for a workload that nothing became of."""

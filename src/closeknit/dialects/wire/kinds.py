@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from closeknit.apis.meta_v1 import KubernetesObject
-from closeknit.dialects.text.documents import Located
 from closeknit.hub.paths import Path, text_of
 from closeknit.hub.problems import Problem
 from closeknit.hub.workload import ObjectName
+from closeknit.text.documents import Located
 
 DEFAULT_NAMESPACE = "default"
 UNNAMED = "#"

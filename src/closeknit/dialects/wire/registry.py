@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.dialects.text.documents import Document, Located
 from closeknit.dialects.wire.decoding import decode, found, is_slip, passed_over
 from closeknit.dialects.wire.kinds import (
     DEFAULT_NAMESPACE,
@@ -29,6 +28,7 @@ from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, parted
 from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.workload import ObjectName
+from closeknit.text.documents import Document, Located
 
 
 class Found(NamedTuple):

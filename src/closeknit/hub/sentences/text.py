@@ -11,6 +11,9 @@ UNPRINTABLE = Code("unprintable", "The character {character:raw} is not allowed.
 
 TOO_MANY_BROKEN = Code("too-many-broken-documents", "{most} documents before this one cannot be read. The rest of the file was left.")
 NOT_YAML = Code("not-yaml", "This is not YAML: {reason:raw}.{remedy:raw}")
+NOT_JSON = Code("not-json", "This is not JSON: {reason:raw}.")
+SECOND_DOCUMENT = Code("second-document", "There is a second document, and only one is read here. Send one at a time.")
+TOO_MANY_TAG_DIRECTIVES = Code("too-many-tag-directives", "There are more than {most} %TAG directives. Remove them.")
 GAVE_UP = Code("document-given-up", "{problem}{remedy:raw}")
 
 KEY_TWICE = Code("key-twice", "The key {key} stands twice in one mapping, the second time on {second:raw}. Keep one.", category=Category.SKIPPABLE)

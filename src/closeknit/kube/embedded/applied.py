@@ -7,7 +7,7 @@ from typing import Any
 
 from closeknit.hub.copying import replace
 from closeknit.kube.embedded import apply as applying
-from closeknit.kube.embedded import decoding
+from closeknit.kube.embedded import decoding, patches
 from closeknit.kube.embedded.checking import required
 from closeknit.kube.embedded.core import Core, Target
 from closeknit.kube.embedded.kinds import Object
@@ -43,7 +43,7 @@ async def apply_patch(core: Core, target: Target, patch: ApplyPatch) -> tuple[Re
         merged, owners = applying.apply(kind, live, plain, writer, force=patch.force)
         merged = {**merged, "metadata": {**merged["metadata"], "managedFields": owners}}
         applying.note_last_applied(merged, plain, writer)
-        return merged
+        return patches.bounded(live, merged)
 
     # The owners are worked out already, so no further writer is noted.
     own = replace(options, manager="", field_validation="Ignore")

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from closeknit.hub.problems import InvalidError
 from closeknit.kube.embedded import ownership
 from closeknit.kube.embedded.kinds import Kind
 from closeknit.kube.embedded.ownership import SELF, Fields, is_atomic, item_key
 from closeknit.kube.embedded.schema import ANYTHING, Schema
 from closeknit.kube.errors import Cause, ConflictError
+from closeknit.text import json as text
 
 Entry: TypeAlias = dict[str, Any]
 """One manager's part of ``metadata.managedFields``."""
@@ -164,8 +166,8 @@ def _applied_by_client(schema: Schema, live: Mapping[str, Any]) -> Fields:
     """What kubectl applied last before it left the work to the server, and nobody has changed since."""
     annotations = (live.get("metadata") or {}).get("annotations") or {}
     try:
-        last = json.loads(annotations.get(LAST_APPLIED, ""))
-    except (TypeError, ValueError):
+        last, _ = text.decode(annotations.get(LAST_APPLIED, "").encode())
+    except (InvalidError, UnicodeEncodeError):
         return {}
     if not isinstance(last, dict):
         return {}

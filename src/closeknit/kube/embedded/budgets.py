@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from closeknit.kube.embedded.deleting import PODS_TABLE
 from closeknit.kube.embedded.selectors import label_selector_text, label_test
 from closeknit.kube.embedded.store import Event, Record, Table
 from closeknit.kube.errors import BadRequestError, Cause, InternalServerError, TooManyRequestsError
+from closeknit.kube.numbers import digits
 
 TABLE: Final = ("policy", "poddisruptionbudgets")
 
@@ -133,5 +133,5 @@ def _is_healthy(pod: Mapping[str, Any]) -> bool:
 def _share(amount: int | str, of: int) -> int:
     if isinstance(amount, int):
         return amount
-    number = amount.rstrip("%")
-    return math.ceil(int(number) * of / 100) if number.isdigit() else of
+    share = digits(amount.removesuffix("%"))
+    return -(-share * of // 100) if share is not None else of

@@ -1,4 +1,10 @@
-"""Checks of values against a structural schema, worded as Kubernetes words them."""
+"""Checks of values against a structural schema, worded as Kubernetes words them.
+
+Schemas come from users, too, and a small one can ask for much: a default of a megabyte in each item of a
+list, thousands of alternatives, a pattern whose thousand states are followed through a long text. So what
+definitions ask for is counted in steps (states of patterns, bytes of defaults, values compared), and ended at
+``MAX_STEPS``.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +12,15 @@ import base64
 import binascii
 import ipaddress
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final
 
 from closeknit.kube.embedded.amounts import canonical
-from closeknit.kube.embedded.schema import Schema, filled, matches
-from closeknit.kube.errors import Cause
+from closeknit.kube.embedded.schema import Schema, canonical_json, filled
+from closeknit.kube.errors import BadRequestError, Cause
+from closeknit.kube.patterns import matches, most_steps
 
 INVALID: Final = "FieldValueInvalid"
 REQUIRED: Final = "FieldValueRequired"
@@ -34,7 +42,7 @@ def bad_value(path: str, value: Any, detail: str) -> Cause:
 
 def not_supported(path: str, value: Any, allowed: list[str]) -> Cause:
     """A value that is none of those allowed."""
-    listed = ", ".join(json.dumps(one) for one in allowed)
+    listed = ", ".join(json.dumps(one) for one in allowed[:_MOST_LISTED])
     return Cause(path, f"Unsupported value: {quoted(value)}: supported values: {listed}", UNSUPPORTED)
 
 
@@ -54,15 +62,64 @@ def quoted(value: Any) -> str:
     return text if len(text) <= 400 else f"{text[:400]}…"
 
 
+MAX_STEPS: Final = 100_000_000
+"""How many steps one walk may take; about a second of the costliest pattern, which no published one is
+near.
+"""
+_PART: Final = 1_000
+"""Steps of a further part of a schema, which takes about as long as so many states of a pattern."""
+_COMPARISON: Final = 50
+_MOST_LISTED: Final = 100
+"""How many of the values that are allowed a message lists."""
+MAX_CAUSES: Final = 1_000
+"""How many of the things that are wrong with an object are kept."""
+
+
+class Causes(list[Cause]):
+    """The first `MAX_CAUSES` things that are wrong: each costs memory, and 3 MiB can have a million of
+    them.
+    """
+
+    def append(self, cause: Cause) -> None:
+        """Keep it, if there is a place."""
+        if len(self) < MAX_CAUSES:
+            super().append(cause)
+
+    def extend(self, causes: Iterable[Cause]) -> None:
+        """Keep those that there is a place for, and compute no others."""
+        super().extend(islice(causes, MAX_CAUSES - len(self)))
+
+
+class Budget:
+    """Counts the steps of a walk."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def spend(self, steps: int) -> None:
+        """Count; raises BadRequestError once there are too many."""
+        self.steps += steps
+        if self.steps > MAX_STEPS:
+            raise BadRequestError(
+                f"To check the object by the schema of its definition takes more than {MAX_STEPS} steps. "
+                "Simplify the definition, or make the object smaller."
+            )
+
+
 class Findings:
     """What a walk has found."""
 
-    __slots__ = ("canonical", "causes", "complete", "unknown")
+    __slots__ = ("budget", "canonical", "causes", "complete", "unknown")
 
-    def __init__(self, *, canonical: bool = False, complete: bool = True) -> None:
+    def __init__(
+        self, *, canonical: bool = False, complete: bool = True, budget: Budget | None = None
+    ) -> None:
+        self.budget = budget or Budget()
         self.unknown: list[str] = []
         """Paths of fields that no schema knows."""
-        self.causes: list[Cause] = []
+        self.causes = Causes()
         self.canonical = canonical
         """Whether quantities are put into one spelling."""
         self.complete = complete
@@ -93,15 +150,23 @@ def settle(schema: Schema, value: Any, path: str, found: Findings, before: Any =
     elif schema.type and not _IS[schema.type](value):
         found.causes.append(_wrong_type(path, value, schema.type))
         return value
-    if schema.enum is not None and value not in schema.enum:
-        found.causes.append(not_supported(path, value, [str(one) for one in schema.enum]))
+    if schema.enum is not None:
+        _check_enum(schema.enum, value, path, found)
     if value.__class__ is dict:
         _settle_object(schema, value, path, found, before if before.__class__ is dict else _NOTHING)
     elif value.__class__ is list:
         _settle_list(schema, value, path, found)
     if schema.limited:
-        _check_limits(schema.document, value, path, found.causes)
+        _check_limits(schema.document, value, path, found)
     return value
+
+
+def _check_enum(enum: Sequence[Any], value: Any, path: str, found: Findings) -> None:
+    if value not in enum:
+        found.causes.append(not_supported(path, value, [str(one) for one in enum[:_MOST_LISTED]]))
+    if len(enum) > _MOST_LISTED:
+        # To compare a value takes some dozen times as long as a state of a pattern.
+        found.budget.spend(_COMPARISON * len(enum))
 
 
 def _spelled(pattern: str, value: Any) -> str:
@@ -156,6 +221,8 @@ def _settle_object(
 def _complete(schema: Schema, value: dict[str, Any], path: str, found: Findings) -> None:
     for name, part in schema.defaulted if found.complete else ():
         if name not in value:
+            if not found.canonical:
+                found.budget.spend(part.default_size)
             value[name] = filled(part)
     for name in schema.required:
         if name not in value:
@@ -208,39 +275,38 @@ _IS: Final[Mapping[str, Callable[[Any], bool]]] = {
 
 
 def _check_unique(schema: Schema, value: list[Any], path: str, causes: list[Cause]) -> None:
-    seen: set[str] = set()
+    seen: set[bytes] = set()
     for index, item in enumerate(value):
         key: Any = item
         if schema.list_type == "map":
             if not isinstance(item, dict):
                 continue
             key = {name: item[name] for name in schema.list_keys if name in item}
-        text = json.dumps(key, sort_keys=True, default=str)
-        if text in seen:
+        identity = canonical_json(key)
+        if identity in seen:
             causes.append(duplicate(f"{path}[{index}]", key))
-        seen.add(text)
+        seen.add(identity)
 
 
-def _check_limits(limits: Mapping[str, Any], value: Any, path: str, causes: list[Cause]) -> None:
+def _check_limits(limits: Mapping[str, Any], value: Any, path: str, found: Findings) -> None:
+    causes = found.causes
     if value.__class__ is str:
-        _check_text(limits, value, path, causes)
+        _check_text(limits, value, path, found)
     elif value.__class__ is int or value.__class__ is float:
         _check_number(limits, value, path, causes)
     elif value.__class__ is list:
         _check_size(limits, len(value), path, causes, ("minItems", "maxItems", "items"))
-        if limits.get("uniqueItems") and len({json.dumps(item, sort_keys=True) for item in value}) < len(
-            value
-        ):
+        if limits.get("uniqueItems") and len({canonical_json(item) for item in value}) < len(value):
             causes.append(Cause(path, f"Duplicate value: {quoted(value)}", DUPLICATE))
     elif value.__class__ is dict:
         _check_size(limits, len(value), path, causes, ("minProperties", "maxProperties", "properties"))
     for part in limits.get("allOf") or ():
-        _check_part(part, value, path, causes)
+        _check_part(part, value, path, found)
     if alternatives := limits.get("anyOf"):
-        _check_alternatives(alternatives, value, path, causes, limits)
-    if (one := limits.get("oneOf")) and sum(_fits(part, value, path) for part in one) != 1:
+        _check_alternatives(alternatives, value, path, found, limits)
+    if (one := limits.get("oneOf")) and sum(_fits(part, value, path, found) for part in one) != 1:
         causes.append(bad_value(path, value, f"{path} in body must validate one and only one schema (oneOf)"))
-    if (no := limits.get("not")) and _fits(no, value, path):
+    if (no := limits.get("not")) and _fits(no, value, path, found):
         causes.append(bad_value(path, value, f"{path} in body must not validate the schema (not)"))
 
 
@@ -248,43 +314,49 @@ def _check_alternatives(
     alternatives: list[Mapping[str, Any]],
     value: Any,
     path: str,
-    causes: list[Cause],
+    found: Findings,
     limits: Mapping[str, Any],
 ) -> None:
     if limits.get("x-kubernetes-int-or-string"):
         return
-    if not any(_fits(part, value, path) for part in alternatives):
-        causes.append(bad_value(path, value, f"{path} in body must validate at least one schema (anyOf)"))
+    if not any(_fits(part, value, path, found) for part in alternatives):
+        detail = f"{path} in body must validate at least one schema (anyOf)"
+        found.causes.append(bad_value(path, value, detail))
 
 
-def _check_part(part: Mapping[str, Any], value: Any, path: str, causes: list[Cause]) -> None:
+def _check_part(part: Mapping[str, Any], value: Any, path: str, found: Findings) -> None:
     """Check against a part of ``allOf`` and its like, which holds limits only."""
+    causes = found.causes
+    found.budget.spend(_PART + _COMPARISON * len(part.get("properties") or ()))
     kind = part.get("type")
     if isinstance(kind, str) and kind in _IS and not _IS[kind](value):
         causes.append(_wrong_type(path, value, kind))
         return
-    if (enum := part.get("enum")) is not None and value not in enum:
-        causes.append(not_supported(path, value, [str(one) for one in enum]))
+    if (enum := part.get("enum")) is not None:
+        _check_enum(enum, value, path, found)
     if isinstance(value, dict):
         causes.extend(required(f"{path}.{name}") for name in part.get("required") or () if name not in value)
         for name, inner in (part.get("properties") or {}).items():
             if name in value:
-                _check_part(inner, value[name], f"{path}.{name}", causes)
-    _check_limits(part, value, path, causes)
+                _check_part(inner, value[name], f"{path}.{name}", found)
+    _check_limits(part, value, path, found)
 
 
-def _fits(part: Mapping[str, Any], value: Any, path: str) -> bool:
-    causes: list[Cause] = []
-    _check_part(part, value, path, causes)
-    return not causes
+def _fits(part: Mapping[str, Any], value: Any, path: str, found: Findings) -> bool:
+    inner = Findings(budget=found.budget)
+    _check_part(part, value, path, inner)
+    return not inner.causes
 
 
-def _check_text(limits: Mapping[str, Any], value: str, path: str, causes: list[Cause]) -> None:
-    if (pattern := limits.get("pattern")) is not None and not matches(pattern, value):
-        reason = TYPE_INVALID if limits.get("x-quantity") else INVALID
-        causes.append(
-            Cause(path, f"Invalid value: {quoted(value)}: {path} in body should match '{pattern}'", reason)
-        )
+def _check_text(limits: Mapping[str, Any], value: str, path: str, found: Findings) -> None:
+    causes = found.causes
+    if (pattern := limits.get("pattern")) is not None:
+        if not found.canonical:
+            found.budget.spend(most_steps(pattern, value))
+        if not matches(pattern, value):
+            reason = TYPE_INVALID if limits.get("x-quantity") else INVALID
+            detail = f"{path} in body should match '{pattern}'"
+            causes.append(Cause(path, f"Invalid value: {quoted(value)}: {detail}", reason))
     if (least := limits.get("minLength")) is not None and len(value) < least:
         causes.append(bad_value(path, value, f"{path} in body should be at least {least} chars long"))
     if (most := limits.get("maxLength")) is not None and len(value) > most:

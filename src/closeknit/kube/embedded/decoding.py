@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
 
 from closeknit.kube.embedded import metadata
-from closeknit.kube.embedded.checking import DUPLICATE, TYPE_INVALID, Findings, settle
+from closeknit.kube.embedded.checking import (
+    DUPLICATE,
+    MAX_CAUSES,
+    REQUIRED,
+    TYPE_INVALID,
+    Causes,
+    Findings,
+    settle,
+)
 from closeknit.kube.embedded.core import WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
+from closeknit.kube.embedded.schema import canonical_json
 from closeknit.kube.embedded.store import Record
 from closeknit.kube.errors import BadRequestError, Cause
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
+
+
+MOST_FINDINGS: Final = 100
+"""How many unknown fields are named; as many as kube-apiserver names."""
 
 
 def copied(obj: Mapping[str, Any]) -> Object:
@@ -68,11 +82,15 @@ def read(
     found = Findings(canonical=kind.builtin)
     settle(kind.schemas[version], obj, "", found, settled)
     if found.unknown:
-        _report(kind, version, found.unknown, options)
+        report_findings(kind, version, _unknown(found.unknown), options)
     if found.causes:
         _refuse_unreadable(kind, version, obj, found.causes)
     if len(owners := meta.get("ownerReferences") or ()) > 1:
-        meta["ownerReferences"] = [owner for index, owner in enumerate(owners) if owner not in owners[:index]]
+        # By their JSON: comparing each with all before it takes hours for the owners that 3 MiB can name.
+        unique: dict[bytes, Any] = {}
+        for owner in owners:
+            unique.setdefault(canonical_json(owner), owner)
+        meta["ownerReferences"] = list(unique.values())
     return obj, found.causes
 
 
@@ -86,11 +104,16 @@ def stored(kind: Kind, record: Record) -> Object:
     return obj
 
 
-def _report(kind: Kind, version: str, unknown: list[str], options: WriteOptions) -> None:
-    if options.field_validation == "Strict":
-        raise _strictly(kind, version, unknown)
+def report_findings(kind: Kind, version: str, findings: Sequence[str], options: WriteOptions) -> None:
+    """Refuse fields that are unknown or repeated, warn of them, or pass them over, as the writer asked."""
+    if findings and options.field_validation == "Strict":
+        raise _strictly(kind, version, findings)
     if options.field_validation == "Warn":
-        options.warnings.extend(f'unknown field "{path}"' for path in unknown)
+        options.warnings.extend(findings)
+
+
+def _unknown(paths: Iterable[str]) -> list[str]:
+    return [f'unknown field "{path}"' for path in islice(paths, MOST_FINDINGS)]
 
 
 def refuse_undeclared(kind: Kind, version: str, obj: Object, options: WriteOptions) -> None:
@@ -100,23 +123,25 @@ def refuse_undeclared(kind: Kind, version: str, obj: Object, options: WriteOptio
     if not (unknown := found.unknown):
         return
     if options.field_validation == "Strict":
-        raise _strictly(kind, version, unknown)
+        raise _strictly(kind, version, _unknown(unknown))
     resource, meta = kind.resources[version], obj.get("metadata") or {}
     named = f"{meta.get('namespace', '')}/{meta.get('name', '')}; {resource.group}/{resource.version}"
-    said = "; ".join(f".{path}: field not declared in schema" for path in unknown)
+    said = "; ".join(f".{path}: field not declared in schema" for path in unknown[:MOST_FINDINGS])
     raise BadRequestError(f"failed to create typed patch object ({named}, Kind={resource.kind}): {said}")
 
 
-def _strictly(kind: Kind, version: str, unknown: list[str]) -> BadRequestError:
-    listed = ", ".join(f'unknown field "{path}"' for path in unknown)
+def _strictly(kind: Kind, version: str, findings: Sequence[str]) -> BadRequestError:
     return BadRequestError(
         f'{kind.name} in version "{version}" cannot be handled as a {kind.name}: '
-        f"strict decoding error: {listed}"
+        f"strict decoding error: {', '.join(findings)}"
     )
 
 
 def _refuse_unreadable(kind: Kind, version: str, obj: Object, causes: list[Cause]) -> None:
     """Wrong types end the request here: no rule can read such an object."""
+    if len(causes) >= MAX_CAUSES:
+        # There may be more, which were not kept.
+        raise kind.invalid(causes, str(obj["metadata"].get("name", "")))
     wrong = [cause for cause in causes if cause.reason == TYPE_INVALID]
     if not wrong:
         return
@@ -140,16 +165,18 @@ def refuse_invalid(
 
     Where the old object is ``known`` to be good, what has not changed is not judged again.
     """
-    found: list[Cause] = []
+    found = Causes()
+    # Rules read the fields that objects must have. Kubernetes reads a zero value where one is missing.
+    complete = all(cause.reason != REQUIRED for cause in causes)
     judged = old if known and old is not None else {}
     if not judged or metadata.differs(obj["metadata"], judged["metadata"]):
         found.extend(
             metadata.problems(obj["metadata"], namespaced=kind.namespaced, label_name=kind.label_name)
         )
-    if not judged or kind.rules.concerned(obj, judged):
+    if complete and (not judged or kind.rules.concerned(obj, judged)):
         found.extend(kind.rules.problems(obj))
     found.extend(sorted(causes, key=lambda cause: cause.reason == DUPLICATE))
-    if old is not None:
+    if complete and old is not None:
         found.extend(kind.rules.change_problems(obj, old))
     if found:
         raise kind.invalid(dict.fromkeys(found), str(obj["metadata"].get("name", "")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +11,7 @@ from closeknit.kube.embedded.checking import bad_value, required
 from closeknit.kube.embedded.kinds import Column, Kind, Object, Rules, Scale
 from closeknit.kube.embedded.metadata import name_problem
 from closeknit.kube.embedded.schema import Schema, parse
+from closeknit.kube.embedded.schema_rules import schema_problems
 from closeknit.kube.embedded.selectors import field_readers
 from closeknit.kube.embedded.shapes import metadata_schema
 from closeknit.kube.errors import Cause
@@ -89,14 +91,13 @@ class DefinitionRules(Rules):
                 "must have exactly one version marked as storage version",
             )
         for index, version in enumerate(versions):
+            yield from _scale_problems(version, f"spec.versions[{index}].subresources.scale")
             path = f"spec.versions[{index}].schema.openAPIV3Schema"
             schema = (version.get("schema") or {}).get("openAPIV3Schema")
             if not isinstance(schema, dict):
                 yield required(path, "schemas are required")
                 continue
-            if schema.get("type") != "object":
-                yield bad_value(f"{path}.type", schema.get("type", ""), "must be object at the root")
-            yield from _unstructured(schema, path)
+            yield from schema_problems(schema, path)
 
     def change_problems(self, obj: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
         """What objects are stored by does not change."""
@@ -105,19 +106,12 @@ class DefinitionRules(Rules):
                 yield bad_value(f"spec.{field}", obj["spec"].get(field), "field is immutable")
 
 
-def _unstructured(schema: Mapping[str, Any], path: str) -> Iterator[Cause]:
-    """Where a schema leaves open what a value is without saying so."""
-    open_ended = schema.get("x-kubernetes-int-or-string") or schema.get(
-        "x-kubernetes-preserve-unknown-fields"
-    )
-    if not schema.get("type") and not open_ended:
-        yield required(f"{path}.type", "must not be empty for specified object fields")
-    for name, part in (schema.get("properties") or {}).items():
-        if isinstance(part, Mapping):
-            yield from _unstructured(part, f"{path}.properties[{name}]")
-    for word in ("items", "additionalProperties"):
-        if isinstance(part := schema.get(word), Mapping):
-            yield from _unstructured(part, f"{path}.{word}")
+def _scale_problems(version: Mapping[str, Any], path: str) -> Iterator[Cause]:
+    """Where the scale subresource does not say which fields it is."""
+    scale = (version.get("subresources") or {}).get("scale") or {}
+    for name, top in (("specReplicasPath", "spec"), ("statusReplicasPath", "status")):
+        if name in scale and not re.fullmatch(rf"\.{top}(\.[^.\[\]]+)+", scale[name]):
+            yield bad_value(f"{path}.{name}", scale[name], f"should be a json path under .{top}")
 
 
 def kind_of(definition: Mapping[str, Any]) -> Kind:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 _STEP: Final = re.compile(
     r"""\.?\[\?\(@\.(?P<by>[\w.\-/]+)\s*==\s*["'](?P<value>[^"']*)["']\)\]"""
     r"""|\.?\[["'](?P<quoted>[^"']+)["']\]"""
-    r"""|\.?\[(?P<index>\d+|\*)\]"""
+    r"""|\.?\[(?P<index>[0-9]{1,9}|\*)\]"""
     r"""|\.(?P<field>(?:[^.\[\\]|\\.)+)"""
 )
 
 
-@lru_cache(maxsize=1024)
 def reader(path: str) -> Callable[[Mapping[str, Any]], Any]:
     """A function that finds the first value at a path, or None."""
     steps: list[Callable[[list[Any]], list[Any]]] = []

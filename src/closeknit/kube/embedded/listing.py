@@ -17,6 +17,7 @@ from closeknit.kube.embedded.selectors import field_test, label_test
 from closeknit.kube.embedded.store import Key, Record, Table
 from closeknit.kube.embedded.watches import Filter, too_old
 from closeknit.kube.errors import BadRequestError, DeadlineExceededError, GoneError
+from closeknit.kube.numbers import digits
 from closeknit.kube.port import Selection
 
 _KEPT: Final = 64
@@ -103,7 +104,9 @@ class Lists:
         try:
             number, start = msgspec.json.decode(base64.urlsafe_b64decode(token), type=tuple[int, int])
         except (ValueError, binascii.Error, msgspec.DecodeError):
-            raise BadRequestError("continue key is not valid: it is none that this server made") from None
+            number, start = 0, -1
+        if start < 0:
+            raise BadRequestError("continue key is not valid: it is none that this server made")
         found = self._open.get(number)
         if found is None or found[0].key != kind.key:
             raise GoneError(
@@ -142,8 +145,8 @@ def _only_name(selection: Selection) -> str:
 
 def read_version(text: str) -> int:
     """A resource version as a number."""
-    if not text.isdigit() or len(text) > 19:
+    if (version := digits(text)) is None:
         raise BadRequestError(
             f'Invalid value: "{text}": a resource version is a number that this server gave out'
         )
-    return int(text)
+    return version

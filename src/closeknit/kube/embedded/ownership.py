@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from closeknit.hub.problems import InvalidError
 from closeknit.kube.embedded.schema import ANYTHING, Schema
+from closeknit.text import json as text
 
 Fields: TypeAlias = dict[str, Any]
 
@@ -32,6 +34,25 @@ _UNTRACKED: Final = frozenset(
     }
 )
 _UNTRACKED_TOP: Final = frozenset({"apiVersion", "kind"})
+
+
+def is_set(fields: Any) -> bool:
+    """Whether what a client sent is a set of fields: nested mappings whose keys are path elements."""
+    return fields.__class__ is dict and all(
+        _is_element(key) and is_set(inner) for key, inner in fields.items()
+    )
+
+
+def _is_element(key: str) -> bool:
+    if key == SELF or key.startswith("f:"):
+        return True
+    if not key.startswith(("k:", "v:", "i:")):
+        return False
+    try:
+        value, _ = text.decode(key[2:].encode())
+    except (InvalidError, UnicodeEncodeError):
+        return False
+    return isinstance(value, dict) or not key.startswith("k:")
 
 
 def item_key(schema: Schema, item: Any) -> str:

@@ -1,15 +1,44 @@
-"""JSON merge patches, JSON patches and strategic merge patches. None of them changes what it is given."""
+"""JSON merge patches, JSON patches and strategic merge patches. None of them changes what it is given.
+
+What a patch may cost is bounded by what was sent and what was stored: the bytes that a JSON patch copies and
+the items that it moves in lists are counted, lists are merged by an index of their keys, and what JSON
+patches build may not nest deeper than what a client may send.
+"""
 
 from __future__ import annotations
 
 import copy
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from typing import Any, Final
 
-from closeknit.kube.embedded.schema import ANYTHING, Schema
-from closeknit.kube.errors import BadRequestError, InvalidObjectError
+import msgspec
+
+from closeknit.kube.embedded.schema import ANYTHING, Schema, canonical_json
+from closeknit.kube.errors import BadRequestError, InvalidObjectError, RequestTooLargeError
+from closeknit.kube.numbers import digits
+from closeknit.text.nesting import DEEPEST, is_deeper
 
 MAX_OPERATIONS: Final = 10_000
+MAX_COPIED: Final = 3 * 1024 * 1024
+"""How many bytes of JSON the copies of one JSON patch may have in all; kube-apiserver's limit, too."""
+MAX_SHIFTED: Final = 10_000_000
+"""How many items of lists one JSON patch may shift by inserting and removing before them."""
+
+MAX_OBJECT: Final = 6 * 1024 * 1024
+"""Bytes as JSON that no patch makes an object exceed. One that is sent whole is bounded by the request."""
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def bounded(old: Mapping[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """What a patch makes of an object, unless that is too large: patches could add to it for ever."""
+    size = len(_encode(new))
+    if size > MAX_OBJECT and size > len(_encode(old)):
+        raise RequestTooLargeError(
+            f"The patched object has {size} bytes, and the limit for it is {MAX_OBJECT} bytes."
+        )
+    return new
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -32,43 +61,112 @@ def json_patch(target: Any, operations: Any) -> Any:
     if not isinstance(operations, (list, tuple)):
         raise BadRequestError("A JSON patch is a list of operations, each with `op` and `path`.")
     if len(operations) > MAX_OPERATIONS:
-        raise BadRequestError(
-            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}."
+        raise RequestTooLargeError(
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         )
-    result = copy.deepcopy(target)
-    for index, operation in enumerate(operations):
-        if not isinstance(operation, Mapping) or not isinstance(operation.get("path"), str):
-            raise BadRequestError(f"Operation {index} of the JSON patch needs a string `path` and an `op`.")
-        result = _operate(result, operation)
-    return result
+    patching = _Patching(copy.deepcopy(target))
+    try:
+        for index, operation in enumerate(operations):
+            if not isinstance(operation, Mapping) or not isinstance(operation.get("path"), str):
+                raise BadRequestError(
+                    f"Operation {index} of the JSON patch needs a string `path` and an `op`."
+                )
+            patching.operate(operation)
+        too_deep = is_deeper(_encode(patching.document))
+    except RecursionError:
+        too_deep = True
+    if too_deep:
+        raise _refused(f"the patched object nests deeper than {DEEPEST} lists and objects")
+    return patching.document
 
 
-def _operate(document: Any, operation: Mapping[str, Any]) -> Any:
-    op, path = operation.get("op"), operation["path"]
-    match op:
-        case "add":
-            return _put(document, path, copy.deepcopy(_value(operation)), insert=True)
-        case "replace":
-            _find(document, path)
-            return _put(document, path, copy.deepcopy(_value(operation)), insert=False)
-        case "remove":
-            return _removed(document, path)
-        case "test":
-            if _find(document, path) != _value(operation):
-                raise _refused(f"testing path {path} failed: the value is another one")
-            return document
-        case "copy" | "move":
-            source = operation.get("from")
-            if not isinstance(source, str):
-                raise BadRequestError(f"The operation {op} of a JSON patch needs `from`.")
-            value = copy.deepcopy(_find(document, source))
-            if op == "move":
-                document = _removed(document, source)
-            return _put(document, path, value, insert=True)
-        case _:
-            raise BadRequestError(
-                f"Unknown operation {op!r} in a JSON patch. Use add, remove, replace, move, copy or test."
+class _Patching:
+    """A document under the operations of one patch, and what they have cost so far."""
+
+    def __init__(self, document: Any) -> None:
+        self.document = document
+        self._copied = 0
+        self._shifted = 0
+
+    def operate(self, operation: Mapping[str, Any]) -> None:
+        """Carry out one operation."""
+        op, path = operation.get("op"), operation["path"]
+        match op:
+            case "add":
+                self._put(path, copy.deepcopy(_value(operation)), insert=True)
+            case "replace":
+                _find(self.document, path)
+                self._put(path, copy.deepcopy(_value(operation)), insert=False)
+            case "remove":
+                self._remove(path)
+            case "test":
+                if _find(self.document, path) != _value(operation):
+                    raise _refused(f"testing path {path} failed: the value is another one")
+            case "copy" | "move":
+                source = operation.get("from")
+                if not isinstance(source, str):
+                    raise BadRequestError(f"The operation {op} of a JSON patch needs `from`.")
+                value = _find(self.document, source)
+                if op == "copy":
+                    value = self._copy_of(value)
+                elif path == source:
+                    return
+                elif path.startswith(f"{source}/"):
+                    raise _refused(f"{source or 'the whole object'} cannot be moved into itself")
+                else:
+                    self._remove(source)
+                self._put(path, value, insert=True)
+            case _:
+                raise BadRequestError(
+                    f"Unknown operation {op!r} in a JSON patch. Use add, remove, replace, move, copy or test."
+                )
+
+    def _copy_of(self, value: Any) -> Any:
+        """A copy, unless the copies of this patch get too large: each may double the document."""
+        raw = _encode(value)
+        self._copied += len(raw)
+        if self._copied > MAX_COPIED:
+            raise _refused(
+                "Unable to complete the copy, the accumulated size increase of copy is "
+                f"{self._copied}, exceeding the limit {MAX_COPIED}"
             )
+        return msgspec.json.decode(raw)
+
+    def _shift(self, container: list[Any], index: int) -> int:
+        """Note that the items from an index on are moved, and return the index."""
+        self._shifted += len(container) - index
+        if self._shifted > MAX_SHIFTED:
+            raise _refused(f"the patch moves more than {MAX_SHIFTED} items of lists. Send the changed list.")
+        return index
+
+    def _put(self, path: str, value: Any, *, insert: bool) -> None:
+        steps = _steps(path)
+        if not steps:
+            self.document = value
+            return
+        container, last = _container(self.document, steps, path), steps[-1]
+        if isinstance(container, dict):
+            container[last] = value
+        elif isinstance(container, list):
+            if last == "-":
+                container.append(value)
+            elif insert:
+                container.insert(self._shift(container, _index(container, last, path, end=1)), value)
+            else:
+                container[_index(container, last, path)] = value
+        else:
+            raise _refused(f"the path {path} does not exist")
+
+    def _remove(self, path: str) -> None:
+        steps = _steps(path)
+        if not steps:
+            raise _refused("the whole object cannot be removed by a patch")
+        container = _container(self.document, steps, path)
+        _step(container, steps[-1], path)
+        if isinstance(container, list):
+            del container[self._shift(container, _index(container, steps[-1], path))]
+        else:
+            del container[steps[-1]]
 
 
 def _value(operation: Mapping[str, Any]) -> Any:
@@ -99,9 +197,9 @@ def _step(container: Any, step: str, path: str) -> Any:
 
 
 def _index(container: list[Any], step: str, path: str, *, end: int = 0) -> int:
-    if not step.isdigit() or (number := int(step)) >= len(container) + end:
+    if (index := digits(step)) is None or index >= len(container) + end:
         raise _refused(f"the path {path} does not exist: the list has {len(container)} items")
-    return number
+    return index
 
 
 def _find(document: Any, path: str) -> Any:
@@ -110,45 +208,15 @@ def _find(document: Any, path: str) -> Any:
     return document
 
 
-def _put(document: Any, path: str, value: Any, *, insert: bool) -> Any:
-    steps = _steps(path)
-    if not steps:
-        return value
-    container = document
+def _container(document: Any, steps: list[str], path: str) -> Any:
     for step in steps[:-1]:
-        container = _step(container, step, path)
-    last = steps[-1]
-    if isinstance(container, dict):
-        container[last] = value
-    elif isinstance(container, list):
-        if last == "-":
-            container.append(value)
-        elif insert:
-            container.insert(_index(container, last, path, end=1), value)
-        else:
-            container[_index(container, last, path)] = value
-    else:
-        raise _refused(f"the path {path} does not exist")
-    return document
-
-
-def _removed(document: Any, path: str) -> Any:
-    steps = _steps(path)
-    if not steps:
-        raise _refused("the whole object cannot be removed by a patch")
-    container = document
-    for step in steps[:-1]:
-        container = _step(container, step, path)
-    _step(container, steps[-1], path)
-    if isinstance(container, list):
-        del container[_index(container, steps[-1], path)]
-    else:
-        del container[steps[-1]]
+        document = _step(document, step, path)
     return document
 
 
 # Strategic merge: what a merge patch does, and lists by their keys, with directives that begin with `$`.
 
+_DELETED: Final = object()
 _ORDER: Final = "$setElementOrder/"
 _DELETE_ITEMS: Final = "$deleteFromPrimitiveList/"
 
@@ -171,7 +239,8 @@ def _merge_object(schema: Schema, target: dict[str, Any], patch: Mapping[str, An
     result = dict(target)
     retained = patch.get("$retainKeys")
     if isinstance(retained, list):
-        result = {name: value for name, value in result.items() if name in retained}
+        kept = {name for name in retained if isinstance(name, str)}
+        result = {name: value for name, value in result.items() if name in kept}
     for name, value in patch.items():
         if name.startswith("$"):
             continue
@@ -194,7 +263,11 @@ def _delete_items(result: dict[str, Any], patch: Mapping[str, Any]) -> None:
     for directive, doomed in patch.items():
         if directive.startswith(_DELETE_ITEMS) and isinstance(doomed, list):
             name = directive.removeprefix(_DELETE_ITEMS)
-            left = [item for item in result.get(name) or () if item not in doomed]
+            items = result.get(name)
+            if not isinstance(items, list):
+                continue
+            keys = {canonical_json(item) for item in doomed}
+            left = [item for item in items if canonical_json(item) not in keys]
             result[name] = left
             if not left:
                 del result[name]
@@ -211,24 +284,31 @@ def _order_only(schema: Schema, result: dict[str, Any], patch: Mapping[str, Any]
 def _merge_list(schema: Schema, target: Any, patch: list[Any], order: Any) -> list[Any]:
     current = list(target) if isinstance(target, list) else []
     if schema.list_type == "set":
-        merged = [*current, *(item for item in patch if item not in current)]
+        present = {canonical_json(item) for item in current}
+        merged = [*current, *(item for item in patch if canonical_json(item) not in present)]
         return _ordered(schema, merged, order)
     key = schema.list_keys[0] if schema.list_keys else ""
     items = [item for item in patch if isinstance(item, Mapping)]
     if not key or any(item.get("$patch") == "replace" and len(item) == 1 for item in items):
         return [item for item in patch if not (isinstance(item, Mapping) and set(item) == {"$patch"})]
+    # By the JSON of the key: to look through the list for each item would take hours for what 3 MiB can name.
+    places: dict[bytes, deque[int]] = defaultdict(deque)
+    for index, item in enumerate(current):
+        if isinstance(item, Mapping):
+            places[canonical_json(item.get(key))].append(index)
     for item in items:
         if key not in item:
             raise BadRequestError(f"map: {dict(item)} does not contain declared merge key: {key}")
-        at = next((index for index, one in enumerate(current) if one.get(key) == item[key]), None)
+        at = places[canonical_json(item[key])]
         if item.get("$patch") == "delete":
-            if at is not None:
-                del current[at]
-        elif at is None:
+            if at:
+                current[at.popleft()] = _DELETED
+        elif not at:
+            at.append(len(current))
             current.append(_merge_object(schema.items or ANYTHING, {}, item))
         else:
-            current[at] = _merge_object(schema.items or ANYTHING, current[at], item)
-    return _ordered(schema, current, order)
+            current[at[0]] = _merge_object(schema.items or ANYTHING, current[at[0]], item)
+    return _ordered(schema, [item for item in current if item is not _DELETED], order)
 
 
 def _ordered(schema: Schema, items: list[Any], order: Any) -> list[Any]:
@@ -236,17 +316,16 @@ def _ordered(schema: Schema, items: list[Any], order: Any) -> list[Any]:
     if not isinstance(order, list):
         return items
     key = schema.list_keys[0] if schema.list_keys else ""
-    wished = [one.get(key) if isinstance(one, Mapping) else one for one in order]
 
-    def name(item: Any) -> Any:
-        return item.get(key) if isinstance(item, Mapping) else item
+    def name(item: Any) -> bytes:
+        return canonical_json(item.get(key) if isinstance(item, Mapping) else item)
 
+    ranks: dict[bytes, int] = {}
+    for rank, item in enumerate(order):
+        ranks.setdefault(name(item), rank)
     ranked: list[tuple[int, Any]] = []
     last = -1
     for item in items:
-        if name(item) in wished:
-            last = wished.index(name(item))
-            ranked.append((last, item))
-        else:
-            ranked.append((last, item))
+        last = ranks.get(name(item), last)
+        ranked.append((last, item))
     return [item for _, item in sorted(ranked, key=lambda pair: pair[0])]

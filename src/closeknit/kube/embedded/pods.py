@@ -10,6 +10,7 @@ from closeknit.kube.embedded.checking import bad_value, duplicate, forbidden, re
 from closeknit.kube.embedded.core import Core
 from closeknit.kube.embedded.kinds import Object, Rules
 from closeknit.kube.embedded.metadata import key_problem, label_problems, name_problem
+from closeknit.kube.embedded.schema import canonical_json
 from closeknit.kube.errors import Cause, ForbiddenError
 
 _TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -215,8 +216,8 @@ class PodRules(Rules):
                     f"only deletion is allowed, but found new scheduling gate '{gate['name']}'",
                 )
         if new.get("tolerations") != was.get("tolerations"):
-            kept = [one for one in was.get("tolerations") or () if one not in (new.get("tolerations") or ())]
-            if kept:
+            present = {canonical_json(one) for one in new.get("tolerations") or ()}
+            if not all(canonical_json(one) in present for one in was.get("tolerations") or ()):
                 yield forbidden(
                     "spec.tolerations", "existing toleration can not be modified except its tolerationSeconds"
                 )

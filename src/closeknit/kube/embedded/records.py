@@ -68,7 +68,8 @@ class Records:
             answer = await applied.apply_patch(self._core, target, patch)
             await self._upkeep.written()
             return answer
-        return await self._change(target, _change_of(target.kind, target.version, patch)), False
+        change = _change_of(target.kind, target.version, patch)
+        return await self._change(target, lambda old: patches.bounded(old, change(old))), False
 
     async def _change(self, target: Target, change: Callable[[Object], Object]) -> Record:
         kind = target.kind

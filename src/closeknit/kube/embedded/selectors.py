@@ -9,12 +9,14 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from closeknit.kube.errors import BadRequestError, Cause
+from closeknit.kube.numbers import signed
 
 Test: TypeAlias = Callable[[Mapping[str, Any]], bool]
 """A question to a mapping: an object's labels, or the object."""
 
 _TOKEN: Final = re.compile(r"\s*(,|\(|\)|==|=|!=|!|>|<|[^\s,()=!<>]+)")
 _KEY: Final = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_OPERATOR: Final = re.compile(r"!=|==|=")
 _VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 
 
@@ -41,9 +43,10 @@ class Requirement:
                 return found is None
             case _:
                 (bound,) = self.values
-                if found is None or not found.lstrip("-").isdigit():
+                value, limit = signed(found or ""), signed(bound)
+                if value is None or limit is None:
                     return False
-                return int(found) > int(bound) if self.operator == "gt" else int(found) < int(bound)
+                return value > limit if self.operator == "gt" else value < limit
 
 
 @lru_cache(maxsize=1024)
@@ -94,7 +97,7 @@ def _requirement(tokens: list[str], at: int, text: str) -> tuple[Requirement, in
         raise _unreadable(text, f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
     following = tokens[at + 1] if at + 1 < len(tokens) else ","
     value = "" if following == "," else following
-    if _OPERATORS[operator] in ("gt", "lt") and not value.lstrip("-").isdigit():
+    if _OPERATORS[operator] in ("gt", "lt") and signed(value) is None:
         raise _unreadable(text, f"'{value}' is not an integer")
     return (
         Requirement(key, _OPERATORS[operator], frozenset({_checked(value, text)})),
@@ -178,13 +181,14 @@ def field_requirements(text: str) -> tuple[tuple[str, bool, str], ...]:
     for part in re.split(r"(?<!\\),", text):
         if not part.strip():
             continue
-        match = re.fullmatch(r"\s*([^=!]+?)\s*(!=|==|=)\s*(.*)", part)
-        if match is None:
+        match = _OPERATOR.search(part)
+        name = part[: match.start()].strip() if match is not None else ""
+        if match is None or not name or "!" in name:
             raise BadRequestError(
                 f"invalid selector: '{part}'; can't understand '{part}'. Write field=value or field!=value."
             )
-        value = re.sub(r"\\(.)", r"\1", match[3])
-        found.append((match[1], match[2] != "!=", value))
+        value = re.sub(r"\\(.)", r"\1", part[match.end() :].lstrip())
+        found.append((name, match[0] != "!=", value))
     return tuple(found)
 
 

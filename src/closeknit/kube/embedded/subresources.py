@@ -37,6 +37,11 @@ def bind(core: Core, kind: Kind, key: Key, binding: Mapping[str, Any], *, dry_ru
     record = core.find(kind, key)
     meta, spec = record.obj["metadata"], record.obj["spec"]
     wanted = binding.get("metadata") or {}
+    annotations = wanted.get("annotations") or {} if isinstance(wanted, Mapping) else None
+    if not isinstance(annotations, Mapping) or not all(
+        isinstance(text, str) for text in annotations.values()
+    ):
+        raise BadRequestError("A Binding's metadata.annotations must be a map of strings.")
     if (uid := wanted.get("uid")) and uid != meta["uid"]:
         raise _refused(
             key[1], f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta['uid']}"
@@ -48,7 +53,7 @@ def bind(core: Core, kind: Kind, key: Key, binding: Mapping[str, Any], *, dry_ru
     if spec.get("schedulingGates"):
         raise _refused(key[1], f"pod {key[1]} has non-empty .spec.schedulingGates")
     meta = dict(meta)
-    if annotations := wanted.get("annotations"):
+    if annotations:
         meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
     status = record.obj.get("status") or {}
     others = [one for one in status.get("conditions") or () if one.get("type") != "PodScheduled"]
@@ -85,7 +90,10 @@ def finalize(core: Core, target: Target, change: Callable[[Object], Object]) -> 
     record = core.find(target.kind, target.key)
     wanted = change(decoding.copied(record.obj))
     obj = decoding.copied(record.obj)
-    finalizers = (wanted.get("spec") or {}).get("finalizers") or []
+    spec = wanted.get("spec") or {}
+    finalizers = spec.get("finalizers") or [] if isinstance(spec, Mapping) else None
+    if not isinstance(finalizers, list) or not all(isinstance(name, str) for name in finalizers):
+        raise BadRequestError("A namespace's spec.finalizers must be a list of strings.")
     obj["spec"] = {"finalizers": finalizers} if finalizers else {}
     return writing.store_change(core, target.kind, record, obj, WriteOptions())
 
@@ -141,6 +149,8 @@ async def write_scale(core: Core, target: Target, change: Callable[[Object], Obj
         rescaled = inner = decoding.copied(obj)
         for step in scale.spec_replicas[:-1]:
             inner = inner.setdefault(step, {})
+            if not isinstance(inner, dict):
+                raise BadRequestError(f"There is no object at {'.'.join(scale.spec_replicas[:-1])}.")
         inner[scale.spec_replicas[-1]] = replicas
         return rescaled
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from closeknit.kube.embedded import apply as applying
-from closeknit.kube.embedded import decoding
+from closeknit.kube.embedded import decoding, ownership
 from closeknit.kube.embedded.checking import bad_value, forbidden
 from closeknit.kube.embedded.core import Core, Target, WriteOptions
 from closeknit.kube.embedded.hooks import admit
@@ -238,8 +238,10 @@ def _owners_sent(sent: Any, old: list[applying.Entry]) -> list[applying.Entry]:
     """
     if sent in ([], [{}]):
         return []
+    if sent == old:
+        return old
     if isinstance(sent, list) and all(
-        isinstance(entry.get("manager"), str) and isinstance(entry.get("fieldsV1"), dict) for entry in sent
+        isinstance(entry.get("manager"), str) and ownership.is_set(entry.get("fieldsV1")) for entry in sent
     ):
         return list(sent)
     return old

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from closeknit.kube.numbers import digits
+
 MOST = 100_000
 """More indexes than any Job may have."""
 
 
 def parse(text: str) -> set[int]:
-    """The numbers that a text names; what cannot be read names none."""
-    found: set[int] = set()
+    """The numbers that a text names; what cannot be read names none.
+
+    Ranges that overlap are read once: a text of 3 MiB can name each index 300,000 times.
+    """
+    ranges: list[tuple[int, int]] = []
     for part in text.split(",") if text else ():
-        first, _, last = part.partition("-")
-        if first.isdigit() and (not last or last.isdigit()):
-            found.update(range(int(first), min(int(last or first), MOST) + 1))
-    return found
+        low, _, high = part.partition("-")
+        first, last = digits(low), digits(high or low)
+        if first is not None and last is not None:
+            ranges.append((first, min(last, MOST)))
+    numbers: set[int] = set()
+    beyond = 0
+    for first, last in sorted(ranges):
+        numbers.update(range(max(first, beyond), last + 1))
+        beyond = max(beyond, last + 1)
+    return numbers
 
 
 def written(numbers: Iterable[int]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from closeknit.kube.numbers import digits
 from closeknit.kube.port import Object
 
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
@@ -30,7 +31,7 @@ def phase_of(pod: Mapping[str, Any]) -> str:
 def index_of(pod: Mapping[str, Any]) -> int | None:
     """A pod's completion index."""
     text = (pod["metadata"].get("annotations") or {}).get(INDEX, "")
-    return int(text) if text.isdigit() else None
+    return digits(text)
 
 
 def is_ready(pod: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from closeknit.kube.numbers import digits
 from closeknit.kube.port import Object
 from closeknit.kube.standins.conditions import Conditions
 
@@ -72,7 +73,7 @@ def decide(job_set: Mapping[str, Any], jobs: Iterable[Object], now: datetime) ->
 
 def _attempt(job: Mapping[str, Any]) -> int:
     text = (job["metadata"].get("labels") or {}).get(ATTEMPT, "0")
-    return int(text) if text.isdigit() else 0
+    return digits(text) or 0
 
 
 def _is_there(job: Mapping[str, Any]) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from closeknit import dialects
-from closeknit.dialects.text.documents import Located, Source
 from closeknit.dialects.wire.registry import with_name
 from closeknit.hub.paths import Path, Verbatim
 from closeknit.hub.problems import Problem
@@ -20,6 +19,7 @@ from closeknit.hub.sentences import simulator as sentences
 from closeknit.hub.workload import PlaceableWorkload
 from closeknit.simulator.objects import site_topology
 from closeknit.simulator.scenario import Ask, Site
+from closeknit.text.documents import Located, Source
 
 Manifest = Mapping[str, Any]
 _MANIFEST = "manifest"

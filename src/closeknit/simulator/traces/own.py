@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as File
 from typing import Any
 
-from closeknit.dialects.text.documents import Document, Located, Source, parse
 from closeknit.hub.paths import Path, Verbatim
 from closeknit.hub.problems import InvalidError, OneOf, Problem
 from closeknit.hub.resources import Resources
@@ -15,6 +14,7 @@ from closeknit.simulator.generated import TRAINING_SIZES, Mix, generate
 from closeknit.simulator.scenario import Ask, Manifests, Site, Submission
 from closeknit.simulator.traces.fields import Fields
 from closeknit.simulator.traces.manifests import Manifest, asked_by, check_setup, object_name, written
+from closeknit.text.documents import Document, Located, Source, parse
 
 FIELDS = ("name", "at", "runs", "pods", "resources", "required", "preferred", "priority", "nodeSelector")
 COLUMNS = ("name", "at", "runs", "pods", "gpus", "cpu", "memory", "required", "preferred", "priority")

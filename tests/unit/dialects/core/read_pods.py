@@ -8,8 +8,8 @@ from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.pods import ReadPod, read_pod
 from closeknit.dialects.reading import stored
 from closeknit.dialects.store.objects import Stored
-from closeknit.dialects.text.documents import Document
 from closeknit.dialects.wire.registry import Found, Registry
+from closeknit.text.documents import Document
 
 
 def read(spec: dict[str, Any], **rest: Any) -> ReadPod:

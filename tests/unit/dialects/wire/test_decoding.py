@@ -14,12 +14,12 @@ from closeknit.apis.core_v1 import Node
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.dialects import DIALECTS, Source
 from closeknit.dialects.core import kinds as core_kinds
-from closeknit.dialects.text.documents import Document, parse
 from closeknit.dialects.wire import decoding as shapes
 from closeknit.dialects.wire.decoding import decode
 from closeknit.dialects.wire.registry import Found, Registry
 from closeknit.hub.nearest import nearest
 from closeknit.hub.sentences import wire
+from closeknit.text.documents import Document, parse
 from tests.kit.problems import finding, findings
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"

@@ -10,11 +10,11 @@ from closeknit.dialects.family import Compiled, Described, Family
 from closeknit.dialects.reading import Reading, load, reading_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
-from closeknit.dialects.text.documents import Source
 from closeknit.dialects.wire.kinds import Kind, OwnFile
 from closeknit.hub.problems import Code
 from closeknit.hub.sentences import wire
 from closeknit.hub.workload import InvalidWorkload
+from closeknit.text.documents import Source
 from tests.kit.common_problems import unknown_field, wrong_type
 from tests.kit.problems import Finding, finding, findings
 

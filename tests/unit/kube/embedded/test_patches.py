@@ -107,7 +107,7 @@ def test_a_json_patch(operations: Any, want: Any) -> None:
         pytest.param({"op": "add"}, errors.BadRequestError, id="no list"),
         pytest.param(
             [{"op": "test", "path": "", "value": 1}] * 10_001,
-            errors.BadRequestError,
+            errors.RequestTooLargeError,
             id="too many operations",
         ),
     ],

@@ -14,10 +14,15 @@ from closeknit.kube.embedded.http import tables
 from closeknit.kube.embedded.kinds import Kind
 from closeknit.kube.embedded.listing import Found
 from closeknit.kube.embedded.store import Record
-from closeknit.kube.errors import ApiError, NotAcceptableError
+from closeknit.kube.errors import REASONS, ApiError, NotAcceptableError, Status
 
 _encode: Final = msgspec.json.Encoder().encode
+_LONGEST_WARNING: Final = 256
+_MOST_OF_WARNINGS: Final = 4096
+"""How many characters of one warning, and of all, are sent, as by kube-apiserver: clients limit headers."""
 JSON: Final = "application/json"
+HEADERS: Final = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
+"""Sent with every answer, as kube-apiserver does: objects may be secrets, and are never to be guessed at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +61,33 @@ def json_answer(value: Any, *, status: int = 200, warnings: Iterable[str] = ()) 
 
 def bytes_answer(body: bytes, *, status: int = 200, warnings: Iterable[str] = ()) -> web.Response:
     """JSON that is encoded already."""
-    response = web.Response(body=body, status=status, content_type=JSON)
+    response = web.Response(body=body, status=status, content_type=JSON, headers=HEADERS)
+    left = _MOST_OF_WARNINGS
     for warning in warnings:
-        text = warning.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+        text = "".join(letter if letter.isprintable() else " " for letter in warning[:_LONGEST_WARNING])
+        left -= len(text)
+        if left < 0:
+            break
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
         response.headers.add("Warning", f'299 - "{text}"')
     return response
 
 
 def refusal(error: ApiError) -> web.Response:
     """A Status for what went wrong."""
-    response = json_answer(error.status.wire(), status=error.status.code)
-    if error.retry_after:
-        response.headers["Retry-After"] = str(error.retry_after)
-    if error.status.code == 401:
+    return _refusal(error.status)
+
+
+def unanswered(code: int, detail: str) -> web.Response:
+    """A Status for what no handler saw to its end."""
+    return _refusal(Status(code=code, reason=REASONS.get(code, "InternalError"), message=detail))
+
+
+def _refusal(status: Status) -> web.Response:
+    response = json_answer(status.wire(), status=status.code)
+    if status.retry_after:
+        response.headers["Retry-After"] = str(status.retry_after)
+    if status.code == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
 

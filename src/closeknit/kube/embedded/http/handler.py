@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hmac
-import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
 from aiohttp import web
 
-from closeknit.kube.embedded import subresources
+from closeknit.kube.embedded import decoding, subresources
 from closeknit.kube.embedded.cluster import ADMINISTRATOR, VERSION, EmbeddedCluster
 from closeknit.kube.embedded.core import Target, WriteOptions
 from closeknit.kube.embedded.http import answers, bodies, discovery, openapi
+from closeknit.kube.embedded.http.limits import Limits
 from closeknit.kube.embedded.http.paths import (
     Route,
     delete_options,
@@ -29,14 +29,12 @@ from closeknit.kube.embedded.store import Record
 from closeknit.kube.errors import (
     ApiError,
     BadRequestError,
-    InternalServerError,
     MethodNotAllowedError,
     NotFoundError,
     UnauthorizedError,
 )
 from closeknit.kube.resources import PODS
 
-_log = logging.getLogger(__name__)
 _HEALTH: Final = frozenset({"/healthz", "/livez", "/readyz"})
 _AGGREGATED: Final = "apidiscovery.k8s.io"
 
@@ -44,21 +42,19 @@ _AGGREGATED: Final = "apidiscovery.k8s.io"
 class Handler:
     """Answers the requests of all clients of one cluster."""
 
-    def __init__(
-        self, cluster: EmbeddedCluster, token: str, *, turnstile: Turnstile, patience: float
-    ) -> None:
+    def __init__(self, cluster: EmbeddedCluster, token: str, *, turnstile: Turnstile, limits: Limits) -> None:
         self._cluster = cluster
         self._core = cluster.core
         self._records = cluster.records
         self._credential = f"Bearer {token}".encode()
         self._turnstile = turnstile
-        self._patience = patience
+        self._limits = limits
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer, whatever is asked; nothing that a client sends ends in anything but a Status."""
+        """Answer; what is refused gets a Status."""
         try:
             if request.path in _HEALTH:
-                return web.Response(text="ok")
+                return web.Response(text="ok", headers=answers.HEADERS)
             self._authenticate(request)
             route = route_of(request.rel_url.raw_path)
             if route is not None and route == _bindings(route.namespace) and request.method == "POST":
@@ -68,11 +64,6 @@ class Handler:
             return self._about(request, route)
         except ApiError as error:
             return answers.refusal(error)
-        except Exception:  # noqa: BLE001 (a fault of the server is logged, and others notice nothing)
-            _log.exception("A request could not be answered: %s %s", request.method, request.rel_url)
-            return answers.refusal(
-                InternalServerError("The request could not be answered. The server's log says why.")
-            )
 
     def _authenticate(self, request: web.BaseRequest) -> None:
         given = request.headers.get("Authorization", "").encode("utf-8", "replace")
@@ -110,7 +101,7 @@ class Handler:
                 answer = discovery.resource_list(kinds, group, version)
             case ["openapi", "v2"]:
                 body, media = openapi.older(request.headers.get("Accept", ""))
-                return web.Response(body=body, content_type=media)
+                return web.Response(body=body, content_type=media, headers=answers.HEADERS)
             case ["openapi", "v3"]:
                 answer = openapi.index(kinds)
             case ["openapi", "v3", "api", version]:
@@ -186,7 +177,7 @@ class Handler:
             )
             client = f"{request.remote} {request.headers.get('User-Agent', '')}"
             with self._turnstile.place(client):
-                return await Stream(self._cluster, watch, patience=self._patience).run(request)
+                return await Stream(self._cluster, watch, patience=self._limits.unread_seconds).run(request)
         found = await self._records.find_all(
             kind,
             selection,
@@ -200,20 +191,21 @@ class Handler:
     async def _post(self, request: web.BaseRequest, route: Route, kind: Kind, version: str) -> web.Response:
         if route.subresource == "binding":
             return await self._bind(request, route)
-        body = bodies.read_object(await bodies.body_of(request), request.content_type)
+        target = self._target(request, route, kind, version)
+        body = await self._sent(request, target)
         if route.subresource == "eviction":
-            return await self._evict(request, body, self._target(request, route, kind, version))
+            return await self._evict(request, body, target)
         if route.subresource:
             raise MethodNotAllowedError("the server does not allow this method on the requested resource")
         _place(kind, route, body)
-        target = self._target(request, route, kind, version)
         record = await self._records.create(target, body)
         return self._one(request, kind, version, record, target=target, status=201)
 
     async def _bind(self, request: web.BaseRequest, route: Route) -> web.Response:
         """Put a pod on a node. Which pod, the path may leave to the body."""
-        body = bodies.read_object(await bodies.body_of(request), request.content_type)
-        pod = (route.namespace, route.name or key_of(self._core.kinds.of(PODS)[0], body)[1])
+        kind, version = self._core.kinds.of(PODS)
+        body = await self._sent(request, self._target(request, route, kind, version))
+        pod = (route.namespace, route.name or key_of(kind, body)[1])
         await self._records.bind(pod, body, dry_run=dry_run(request.query.get("dryRun", "")))
         return answers.json_answer(_success(), status=201)
 
@@ -224,19 +216,20 @@ class Handler:
         return answers.json_answer(_success(), status=201)
 
     async def _change(self, request: web.BaseRequest, route: Route, kind: Kind, version: str) -> web.Response:
-        raw = await bodies.body_of(request)
         target = self._target(request, route, kind, version)
         status = 200
         if request.method == "PUT":
-            sent = bodies.read_object(raw, request.content_type)
+            sent = await self._sent(request, target)
             if not route.subresource:
                 _place(kind, route, sent)
             record = await self._records.replace(target, sent)
         else:
             query = request.query
-            patch = bodies.read_patch(
+            raw = await bodies.body_of(request, self._limits.body_seconds)
+            patch, repeated = await bodies.read_patch(
                 raw, request.content_type, manager=query.get("fieldManager", ""), force=flag(query, "force")
             )
+            decoding.report_findings(kind, version, repeated, target.options)
             record, new = await self._records.patch(target, patch)
             status = 201 if new else 200
         if route.subresource == "scale":
@@ -244,7 +237,7 @@ class Handler:
         return self._one(request, kind, version, record, target=target, status=status)
 
     async def _delete(self, request: web.BaseRequest, route: Route, kind: Kind, version: str) -> web.Response:
-        options = delete_options(request.query, await _optional_body(request))
+        options = delete_options(request.query, await self._optional_body(request))
         target = self._target(request, route, kind, version)
         record, success = await self._records.delete(target, options)
         if success is not None:
@@ -254,12 +247,27 @@ class Handler:
     async def _delete_many(
         self, request: web.BaseRequest, route: Route, kind: Kind, version: str
     ) -> web.Response:
-        options = delete_options(request.query, await _optional_body(request))
+        options = delete_options(request.query, await self._optional_body(request))
         target = self._target(request, route, kind, version)
         await self._records.delete_all(target, selection_of(route, request.query), options)
         return answers.json_answer(_success())
 
     # ------------------------------------------------------------------------------------------- parts
+
+    async def _sent(self, request: web.BaseRequest, target: Target) -> Object:
+        """The object in the body."""
+        raw = await bodies.body_of(request, self._limits.body_seconds)
+        sent = await bodies.read_object(raw, request.content_type)
+        decoding.report_findings(target.kind, target.version, sent.repeated, target.options)
+        content: Object = sent.content
+        return content
+
+    async def _optional_body(self, request: web.BaseRequest) -> Mapping[str, Any]:
+        raw = await bodies.body_of(request, self._limits.body_seconds)
+        if not raw.strip():
+            return {}
+        content: Object = (await bodies.read_object(raw, request.content_type)).content
+        return content
 
     def _target(self, request: web.BaseRequest, route: Route, kind: Kind, version: str) -> Target:
         query = request.query
@@ -314,11 +322,6 @@ def _place(kind: Kind, route: Route, body: Object) -> None:
             f"{meta['namespace']} and {route.namespace}"
         )
     meta["namespace"] = route.namespace
-
-
-async def _optional_body(request: web.BaseRequest) -> Mapping[str, Any]:
-    raw = await bodies.body_of(request)
-    return bodies.read_object(raw, request.content_type) if raw.strip() else {}
 
 
 def _success() -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from closeknit.kube.errors import BadRequestError
+from closeknit.kube.numbers import digits
 from closeknit.kube.port import DeleteOptions, Propagation, Selection
 
 _NAMESPACE_PARTS: Final = ("status", "finalize")
@@ -57,9 +58,9 @@ def number(query: Mapping[str, str], name: str) -> int:
     text = query.get(name, "")
     if not text:
         return 0
-    if not text.isdigit() or len(text) > 18:
+    if (value := digits(text)) is None:
         raise BadRequestError(f"The parameter {name} must be a whole number, and is {text!r}.")
-    return int(text)
+    return value
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:
@@ -91,7 +92,7 @@ def delete_options(query: Mapping[str, str], body: Mapping[str, object]) -> Dele
     if policy is None and isinstance(orphan, bool):
         policy = "Orphan" if orphan else "Background"
     known = {one.value: one for one in Propagation}
-    if policy and policy not in known:
+    if policy and (not isinstance(policy, str) or policy not in known):
         raise BadRequestError(
             f"propagationPolicy must be one of {', '.join(sorted(known))}, and is {policy!r}."
         )

@@ -45,7 +45,8 @@ def decode(body: bytes) -> dict[str, Any]:
         properties = {"metadata": documents()["ObjectMeta"], **document["properties"]}
         whole = {**document, "properties": properties, "x-numbers": numbers}
         return {"apiVersion": api_version, "kind": kind, **_message(whole, raw, kind)}
-    except (IndexError, ValueError, OverflowError, RecursionError) as problem:
+    except (IndexError, ValueError, OverflowError, OSError, RecursionError) as problem:
+        # A time that the platform cannot tell is an OSError.
         raise BadRequestError(f"The protobuf in the body is damaged: {problem}.") from None
 
 

@@ -1,4 +1,4 @@
-"""The server: one cluster, one address, TLS and a token."""
+"""The server: one cluster, one address, TLS, a token and limits."""
 
 from __future__ import annotations
 
@@ -8,20 +8,17 @@ import ipaddress
 import os
 import secrets
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import msgspec
-from aiohttp import web
 
 from closeknit.kube.certificates import certificate
 from closeknit.kube.embedded.cluster import EmbeddedCluster
+from closeknit.kube.embedded.http import answers
 from closeknit.kube.embedded.http.handler import Handler
+from closeknit.kube.embedded.http.limits import Limits
 from closeknit.kube.embedded.http.watching import Turnstile
-
-WATCHES: Final = 1_000
-WATCHES_OF_ONE_CLIENT: Final = 250
-PATIENCE: Final = 30.0
-"""Seconds that a client may leave what it watches unread."""
+from closeknit.kube.listening import Listener
 
 
 class Server:
@@ -37,40 +34,26 @@ class Server:
         host: str = "127.0.0.1",
         port: int = 0,
         token: str = "",
-        patience: float = PATIENCE,
-        watches: int = WATCHES,
-        watches_of_one_client: int = WATCHES_OF_ONE_CLIENT,
+        limits: Limits | None = None,
     ) -> None:
         self.cluster = cluster
         self.token = token or secrets.token_urlsafe(32)
         self._host = host
         self._port = port
         self._certificate = certificate(host, "localhost", *_loopback(host))
-        self._turnstile = Turnstile(most=watches, most_of_one=watches_of_one_client)
-        self._handler = Handler(cluster, self.token, turnstile=self._turnstile, patience=patience)
-        self._runner: web.ServerRunner | None = None
+        limits = limits or Limits()
+        self._turnstile = Turnstile(most=limits.watches, most_of_one=limits.watches_of_one_client)
+        handler = Handler(cluster, self.token, turnstile=self._turnstile, limits=limits)
+        self._listener = Listener(handler, answers.unanswered, limits.bounds)
 
     async def start(self) -> None:
         """Listen."""
-        # A watch whose client has gone must not wait for the next event to notice.
-        serving = web.Server(self._handler, access_log=None, handler_cancellation=True)
-        runner = self._runner = web.ServerRunner(serving, shutdown_timeout=1)
-        await runner.setup()
-        site = web.TCPSite(runner, self._host, self._port, ssl_context=self._certificate.server_context())
-        await site.start()
-        self._port = runner.addresses[0][1]
+        self._port = await self._listener.start(self._host, self._port, self._certificate.server_context())
 
     async def stop(self) -> None:
         """Let go of all clients."""
         self._turnstile.clear()
-        if self._runner is not None:
-            serving = self._runner.server
-            held = [] if serving is None else [each.transport for each in serving.connections]
-            await self._runner.cleanup()
-            for transport in held:
-                # Who keeps a connection open for later would be waited for, to say goodbye.
-                if transport is not None:
-                    transport.abort()
+        await self._listener.stop()
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -95,7 +95,7 @@ class Stream:
         watcher, present = await self._cluster.records.watcher(
             watch.kind, watch.selection, "" if from_now else watch.resource_version
         )
-        response = web.StreamResponse(headers={"Content-Type": answers.JSON})
+        response = web.StreamResponse(headers={**answers.HEADERS, "Content-Type": answers.JSON})
         response.enable_chunked_encoding()
         await response.prepare(request)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import ssl
@@ -49,3 +50,21 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
         "metadata": {"name": name, "namespace": "default"},
         "data": data,
     }
+
+
+async def connected(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection that has sent nothing yet."""
+    trusted = ssl.create_default_context(cadata=server.authority.decode())
+    port = int(server.address.rsplit(":", 1)[1])
+    return await asyncio.open_connection("127.0.0.1", port, ssl=trusted)
+
+
+async def raw_answer(server: Server, sent: bytes) -> bytes:
+    """All that the server answers to bytes, until it ends the connection."""
+    reader, writer = await connected(server)
+    writer.write(sent)
+    try:
+        async with asyncio.timeout(20):
+            return await reader.read()
+    finally:
+        writer.transport.abort()

@@ -7,8 +7,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from closeknit.kube.embedded.cluster import EmbeddedCluster
+from closeknit.kube.embedded.http.limits import Limits
 from closeknit.kube.embedded.http.server import Server
 from tests.unit.kube.embedded.http.client import Client, clients
+
+LIMITS = Limits(unread_seconds=0.5, watches=8, watches_of_one_client=5)
 
 
 @pytest.fixture
@@ -18,5 +21,5 @@ def cluster() -> EmbeddedCluster:
 
 @pytest.fixture
 async def client(cluster: EmbeddedCluster) -> AsyncIterator[Client]:
-    async for made in clients(Server(cluster, patience=0.5, watches=8, watches_of_one_client=5)):
+    async for made in clients(Server(cluster, limits=LIMITS)):
         yield made

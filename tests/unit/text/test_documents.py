@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
-from closeknit.dialects.text import documents
-from closeknit.dialects.text import yaml as yaml_text
-from closeknit.dialects.text.documents import Document, Source, parse
 from closeknit.hub.sentences import text as messages
+from closeknit.text import documents
+from closeknit.text import yaml as yaml_text
+from closeknit.text.documents import Document, Source, parse
 from tests.counting import calls
 from tests.kit.problems import Finding, finding
-from tests.unit.dialects.text.parsed import BOMB, contents, reported, too_deep, typed
+from tests.unit.text.parsed import BOMB, contents, reported, too_deep, typed
 
 TEMPLATE = " This looks like a template. Fill it in first, and give what comes out of it."
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from closeknit.dialects.text import json, yaml
 from closeknit.hub.paths import Path, Verbatim
 from closeknit.hub.problems import Category, Problem, Severity, parted
 from closeknit.hub.sentences import text as sentences
 from closeknit.hub.workload import ObjectName
+from closeknit.text import json, yaml
 
 Plain: TypeAlias = "dict[str, Plain] | list[Plain] | str | int | float | bool | None"
 """What a document is made of."""
@@ -46,7 +46,7 @@ def parse(source: Source | Served) -> Iterator[Document | Located]:
         yield from (Document(source.name, None, each) for each in source.objects)
         return
     yield from (Located(source.name, number, problem) for number, problem in source.told)
-    text = _text(source.content)
+    text = text_of(source.content)
     if isinstance(text, Problem):
         yield Located(source.name, 0, text)
         return
@@ -66,7 +66,8 @@ def _of_own_format(content: Plain, problem: Problem) -> Problem:
     return problem.as_note() if own and problem.category is Category.SKIPPABLE else problem
 
 
-def _text(content: bytes) -> str | Problem:
+def text_of(content: bytes) -> str | Problem:
+    """Bytes as text, or why they are none that is read here."""
     if len(content) > LARGEST:
         return sentences.FILE_TOO_LARGE.at((), most=LARGEST)
     try:

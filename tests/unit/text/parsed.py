@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from closeknit.dialects.text.documents import Document, Source, parse
 from closeknit.hub.sentences import text as messages
+from closeknit.text.documents import Document, Source, parse
 from tests.kit.problems import Finding, finding, findings
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(

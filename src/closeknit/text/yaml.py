@@ -1,4 +1,7 @@
-"""Read the documents of a YAML text. One that cannot be read does not keep the others from it."""
+"""Read the documents of a YAML text. One that cannot be read does not keep the others from it.
+
+``load`` reads files and ``decode`` what a client sent, which is one document.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ from typing import Any
 
 import yaml
 
-from closeknit.dialects.text.tree import GiveUpError, Tree
 from closeknit.hub.paths import Verbatim
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Category, InvalidError, Problem, shown
 from closeknit.hub.sentences import text as sentences
+from closeknit.text.tree import MOST_ALIASED, GiveUpError, Tree
 
 try:
     from yaml import CBaseLoader as Events
@@ -21,17 +24,44 @@ except ImportError:  # libyaml is missing; the parser in Python yields the same 
 MOST_BROKEN = 100
 """After how many documents that cannot be read the rest is left. Each costs a new start of the parser."""
 
+MOST_TAG_DIRECTIVES = 100
+"""How many `%TAG` directives a text may have: libyaml compares each with all before it."""
+
 _TEMPLATE_MARKS = ("{{", "{%")
 _LONGEST_ROW = 1000
+_TAG_DIRECTIVE = re.compile("(?:^|[\n\r\x85\u2028\u2029])\ufeff?%TAG")
 _DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 
 
-def load(text: str) -> Generator[tuple[Any, tuple[Problem, ...]], None, None]:
+def decode(text: str) -> tuple[Any, list[Problem]]:
+    """The one document of a text with nulls kept, and a problem for each key that a mapping has repeatedly.
+
+    The last of equal keys counts. Raises ``InvalidError`` for what cannot be read, for aliases, by which a
+    small text stands for a huge object, and for a second document.
+    """
+    content: Any = None
+    repeated: list[Problem] = []
+    for number, (document, problems) in enumerate(load(text, nulls=True, most_aliased=0), start=1):
+        if number > 1:
+            raise InvalidError([sentences.SECOND_DOCUMENT.at(())])
+        skipped = [problem for problem in problems if problem.category is Category.SKIPPABLE]
+        if len(skipped) < len(problems):
+            raise InvalidError(problems)
+        content, repeated = document, skipped
+    return content, repeated
+
+
+def load(
+    text: str, *, nulls: bool = False, most_aliased: int = MOST_ALIASED
+) -> Generator[tuple[Any, tuple[Problem, ...]], None, None]:
     """Yield each document with its problems. After one that cannot be read, go on at the next."""
+    if text.count("%TAG") > MOST_TAG_DIRECTIVES and len(_TAG_DIRECTIVE.findall(text)) > MOST_TAG_DIRECTIVES:
+        yield None, (sentences.TOO_MANY_TAG_DIRECTIVES.at((), most=MOST_TAG_DIRECTIVES),)
+        return
     start, line = 0, 0
     for _ in range(MOST_BROKEN):
         part = text[start:]
-        broken_at = yield from _stream(part, line)
+        broken_at = yield from _stream(part, line, nulls=nulls, most_aliased=most_aliased)
         if broken_at is None:
             return
         # A line that starts with three dashes can only be the start of a document, whatever went before it.
@@ -69,7 +99,9 @@ def _remedy(row: str, column: int | None) -> str:
     return ""
 
 
-def _stream(text: str, line: int) -> Generator[tuple[Any, tuple[Problem, ...]], None, int | None]:
+def _stream(
+    text: str, line: int, *, nulls: bool, most_aliased: int
+) -> Generator[tuple[Any, tuple[Problem, ...]], None, int | None]:
     """Yield the documents of a text; returns the line from which to go on if reading broke off."""
     keys: dict[str, str] = {}
     tree = Tree(line, keys)
@@ -81,7 +113,7 @@ def _stream(text: str, line: int) -> Generator[tuple[Any, tuple[Problem, ...]], 
             kind = type(event)
             if kind is yaml.DocumentStartEvent:
                 begun = event.start_mark.line
-                tree = Tree(line, keys)
+                tree = Tree(line, keys, nulls=nulls, most_aliased=most_aliased)
                 tree.read(next_event)
                 yield tree.content, tuple(tree.problems)
     except GiveUpError as error:

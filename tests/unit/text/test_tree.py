@@ -8,7 +8,7 @@ import pytest
 
 from closeknit.hub.sentences import text as messages
 from tests.kit.problems import Finding, finding
-from tests.unit.dialects.text.parsed import BOMB, contents, reported, too_deep, typed
+from tests.unit.text.parsed import BOMB, contents, reported, too_deep, typed
 
 
 @pytest.mark.parametrize(

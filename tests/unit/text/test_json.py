@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from closeknit.dialects.text import json as json_text
-from closeknit.dialects.text import yaml as yaml_text
+from closeknit.text import json as json_text
+from closeknit.text import yaml as yaml_text
 
 # A letter beyond U+FFFF is two escapes in JSON, which YAML has no word for; DEL is refused before either reads.
 strings = st.text(st.characters(codec="utf-8", max_codepoint=0xFFFF, exclude_characters="\x7f"), max_size=20)

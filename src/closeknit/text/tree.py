@@ -12,14 +12,15 @@ from typing import Any
 
 import yaml
 
-from closeknit.dialects.text import scalars
-from closeknit.dialects.text.scalars import ScalarError, resolved
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import Code, Fact, Problem
 from closeknit.hub.sentences import text as sentences
+from closeknit.text import scalars
+from closeknit.text.nesting import DEEPEST
+from closeknit.text.scalars import ScalarError, resolved
 
-DEEPEST = 100
-"""How deep lists and mappings may nest."""
+MOST_PROBLEMS = 1_000
+"""How many problems of one document are kept: a key of three bytes may be repeated a million times."""
 
 MOST_ALIASED = 1_000_000
 """How many values the aliases of one document may stand for in all."""
@@ -62,14 +63,21 @@ class _Frame:
 class Tree:
     """One document: after ``read``, ``content`` and ``problems`` are complete."""
 
-    def __init__(self, line: int, keys: dict[str, str]) -> None:
-        """``line`` is how many lines precede the text; ``keys`` remembers keys from document to document."""
+    def __init__(
+        self, line: int, keys: dict[str, str], *, nulls: bool = False, most_aliased: int = MOST_ALIASED
+    ) -> None:
+        """``line`` is how many lines precede the text; ``keys`` remembers keys from document to document.
+
+        With ``nulls``, a field whose value is null keeps it.
+        """
         self.problems: list[Problem] = []
         self._line = line
         self._keys = keys
         self._frames = [_Frame([], None)]
         self._anchors: dict[str, Any] = {}
         self._aliased = 0
+        self._most_aliased = most_aliased
+        self._nulls = nulls
         self._with_nulls: list[dict[str, Any]] = []
 
     @property
@@ -158,7 +166,7 @@ class Tree:
     def _close(self) -> None:
         frame = self._frames.pop()
         container = frame.container
-        if frame.is_mapping and None in container.values():
+        if frame.is_mapping and not self._nulls and None in container.values():
             self._with_nulls.append(container)
         size = frame.beyond + len(container)
         if frame.anchor is not None:
@@ -177,8 +185,8 @@ class Tree:
             raise self._hopeless(event, sentences.ALIAS_IN_ANCHOR, anchor=event.anchor)
         value, size, height = anchored
         self._aliased += size
-        if self._aliased > MOST_ALIASED:
-            raise self._hopeless(event, sentences.TOO_MANY_ALIASED, most=MOST_ALIASED)
+        if self._aliased > self._most_aliased:
+            raise self._hopeless(event, sentences.TOO_MANY_ALIASED, most=self._most_aliased)
         if len(self._frames) - 1 + height > DEEPEST:
             raise self._hopeless(event, sentences.NESTED_TOO_DEEP, most=DEEPEST)
         above = self._frames[-1]
@@ -218,6 +226,8 @@ class Tree:
         self._note(sentences.BAD_SCALAR, problem=error.problem, at=self._at(event))
 
     def _note(self, code: Code, **facts: Fact) -> None:
+        if len(self.problems) >= MOST_PROBLEMS:
+            return
         steps = tuple(
             step
             for frame in self._frames[1:]

@@ -8,7 +8,7 @@ import pytest
 
 from closeknit.hub.sentences import text as messages
 from tests.kit.problems import Finding, finding
-from tests.unit.dialects.text.parsed import contents, reported, typed
+from tests.unit.text.parsed import contents, reported, typed
 
 
 @pytest.mark.parametrize(
