@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.scenario.osmo_objects import API, in_cluster, pods, told, workflow
+import pytest
+
+from tests.scenario.osmo_objects import API, conditions, in_cluster, pods, pool, told, workflow
 
 FORGER = "forger"
 
@@ -49,3 +51,67 @@ async def test_a_pod_of_another_namespace_with_the_uid_of_a_workflow_is_not_one_
         await cluster.settle(5)
 
         assert await told(cluster) == "RUNNING g[RUNNING a=RUNNING]"
+
+
+LOCKED = {"privileged_allowed": False, "host_network_allowed": False, "allowed_mounts": ["/mnt"]}
+OPEN = {"privileged_allowed": True, "host_network_allowed": True, "allowed_mounts": ["/mnt", "/data"]}
+
+
+def on_platform(policy: dict[str, Any]) -> dict[str, Any]:
+    return pool("zone", "rack", default_platform="dgx", platforms={"dgx": policy})
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param({"privileged": True}, id="a privileged container"),
+        pytest.param({"hostNetwork": True}, id="the network of the host"),
+        pytest.param({"volumeMounts": ["/etc"]}, id="another directory of the host"),
+        pytest.param({"volumeMounts": ["/"]}, id="the root directory of the host"),
+        pytest.param(
+            {"volumeMounts": ["/mnt2"]}, id="a directory of which the name begins like an allowed one"
+        ),
+        pytest.param({"volumeMounts": ["/mnt/link"]}, id="a directory below an allowed one"),
+        pytest.param({"volumeMounts": ["/mnt/../etc"]}, id="a path that leaves an allowed directory"),
+        pytest.param({"volumeMounts": ["/mnt/..:/x"]}, id="the directory above an allowed one"),
+        pytest.param({"volumeMounts": ["mnt"]}, id="a relative path"),
+        pytest.param({"volumeMounts": ["/mnt:/a:ro"]}, id="a mount with options"),
+    ],
+)
+async def test_a_workflow_gets_nothing_of_the_host_that_its_platform_does_not_allow(
+    wanted: dict[str, Any],
+) -> None:
+    async with in_cluster(on_platform(LOCKED), workflow({"g": {"a": wanted}})) as cluster:
+        await cluster.quiet()
+
+        assert await cluster.names("Pod") == []
+        assert (await conditions(cluster, "Workflow", "w"))["Accepted"] == "False Invalid"
+        events = [each for each in await cluster.every("Event") if each["involvedObject"]["name"] == "w"]
+        assert {(each["type"], each["reason"]) for each in events} == {("Warning", "Invalid")}
+
+
+async def test_a_workflow_gets_what_its_platform_allows() -> None:
+    wanted = {"privileged": True, "hostNetwork": True, "volumeMounts": ["/mnt/", "/data:/x"]}
+    async with in_cluster(on_platform(OPEN), workflow({"g": {"a": wanted}})) as cluster:
+        await cluster.quiet()
+
+        spec = (await pods(cluster))["a"]["spec"]
+        (container,) = spec["containers"]
+        assert (spec["hostNetwork"], container["securityContext"]["privileged"]) == (True, True)
+        sources = {each["name"]: each["hostPath"]["path"] for each in spec["volumes"]}
+        mounts = {each["mountPath"]: sources[each["name"]] for each in container["volumeMounts"]}
+        assert mounts == {"/mnt": "/mnt", "/x": "/data"}
+
+
+async def test_a_platform_that_allows_less_stops_no_pod_and_starts_none() -> None:
+    wanted = {"privileged": True}
+    async with in_cluster(
+        on_platform(OPEN), workflow({"g": {"a": wanted}, "h": {"b": {**wanted, "inputs": [{"task": "a"}]}}})
+    ) as cluster:
+        await cluster.quiet()
+        before = (await pods(cluster))["a"]["metadata"]["uid"]
+        await cluster.patch("Pool", "p", {"spec": {"platforms": {"dgx": {"privileged_allowed": False}}}})
+        await cluster.quiet()
+
+        assert (await conditions(cluster, "Workflow", "w"))["Accepted"] == "False Invalid"
+        assert {task: pod["metadata"]["uid"] for task, pod in (await pods(cluster)).items()} == {"a": before}
