@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from closeknit.controllers.kueue.operator import KUEUE
+from closeknit.testing.controlling import controlling
+from tests.scenario.admitted import embedded
 from tests.scenario.osmo_objects import API, conditions, in_cluster, pods, pool, told, workflow
+from tests.unit.dialects.kueue.kit import QUEUES, job, node
 
 FORGER = "forger"
 
@@ -115,3 +120,77 @@ async def test_a_platform_that_allows_less_stops_no_pod_and_starts_none() -> Non
 
         assert (await conditions(cluster, "Workflow", "w"))["Accepted"] == "False Invalid"
         assert {task: pod["metadata"]["uid"] for task, pod in (await pods(cluster)).items()} == {"a": before}
+
+
+QUEUE = {"kueue.x-k8s.io/queue-name": "team"}
+CONTAINERS = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+
+
+def job_set(labels: dict[str, str]) -> dict[str, Any]:
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "whole", "namespace": "default", "labels": labels},
+        "spec": {"replicatedJobs": [{"name": "r", "template": {"spec": {"template": {"spec": CONTAINERS}}}}]},
+    }
+
+
+def part(obj: dict[str, Any], **reference: Any) -> dict[str, Any]:
+    """An object that queues and names a controller."""
+    owner = {"kind": "JobSet", "name": "whole", "apiVersion": "jobset.x-k8s.io/v1alpha2", "controller": True}
+    metadata = {"name": "part", "namespace": "default", "labels": QUEUE}
+    return {**obj, "metadata": {**metadata, "ownerReferences": [{**owner, **reference}]}}
+
+
+JOB = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": {"spec": CONTAINERS}}}
+POD = {"apiVersion": "v1", "kind": "Pod", "spec": CONTAINERS}
+
+
+@pytest.mark.parametrize("obj", [pytest.param(JOB, id="a Job"), pytest.param(POD, id="a pod")])
+@pytest.mark.parametrize(
+    ("labels", "reference", "waits"),
+    [
+        pytest.param(QUEUE, {}, False, id="does not wait where its controller queues"),
+        pytest.param({}, {}, True, id="waits where its controller does not queue"),
+        pytest.param(QUEUE, {"uid": "forged"}, True, id="waits where its controller has another uid"),
+        pytest.param(QUEUE, {"name": "none"}, True, id="waits where its controller is not there"),
+        pytest.param(
+            QUEUE,
+            {"kind": "ReplicaSet", "apiVersion": "apps/v1"},
+            True,
+            id="waits where its controller is of a kind that never queues",
+        ),
+    ],
+)
+async def test_what_names_a_controller_waits_for_its_quota_unless_the_controller_does(
+    obj: dict[str, Any], labels: dict[str, str], reference: dict[str, Any], waits: bool
+) -> None:
+    async with embedded("kueue") as api:
+        served = {(each.api_version, each.kind): each for each in await api.resources()}
+        whole = await api.create(served["jobset.x-k8s.io/v1alpha2", "JobSet"], job_set(labels))
+        child = part(obj, **{"uid": whole["metadata"]["uid"], **reference})
+        made = await api.create(served[obj["apiVersion"], obj["kind"]], child, dry_run=True)
+
+    spec = made["spec"]
+    assert bool(spec.get("suspend") or spec.get("schedulingGates")) is waits
+
+
+async def test_a_job_with_a_controller_that_does_not_queue_is_admitted_for_its_own_quota() -> None:
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "none",
+        "uid": "forged",
+        "controller": True,
+    }
+    late = json.loads(job(2, name="late"))
+    late["metadata"] |= {"ownerReferences": [owner], "finalizers": ["forger.example/stay"]}
+    late["spec"]["suspend"] = True
+    hall = [json.loads(text) for text in (*QUEUES, node("n0", "b", "r0"))]
+    async with controlling([KUEUE], *hall, late, scheduler=True, standins=True) as cluster:
+        await cluster.quiet()
+
+        workloads = {
+            each["metadata"]["ownerReferences"][0]["name"] for each in await cluster.every("Workload")
+        }
+        assert workloads == {"late"}
