@@ -13,6 +13,7 @@ from closeknit.dialects.core.naming import lone_holder, pod_set_name
 from closeknit.dialects.core.owner_references import controller_reference, keys_named, owner_named
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.core.priority import NEVER, created, priority_of
+from closeknit.dialects.core.time_limits import time_limit
 from closeknit.dialects.family import Compiled, Described, Family
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kai.node_pools import in_pool
@@ -76,6 +77,7 @@ def compile_lone_pod(pod: Stored[Pod], view: View) -> Compiled:
         Request(holder, in_pool(pool, Group(holder, (alone,)))),
         priority=priority,
         created=since,
+        run_seconds=time_limit(pod, (read,)),
         notes=notes,
         preempts=preempts,
     )
@@ -99,6 +101,7 @@ def running_alone(view: View, key: Key) -> PlaceableWorkload | None:
         Request(holder, Group(holder, (alone,))),
         priority=_priority(pod, view, found),
         created=created(pod, found),
+        run_seconds=time_limit(pod, (read,)),
     )
 
 
