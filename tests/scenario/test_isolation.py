@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from closeknit.controllers.grove.operator import GROVE_OPERATOR
 from closeknit.controllers.kueue.operator import KUEUE
-from closeknit.testing.controlling import controlling
+from closeknit.testing.controlling import Controlled, controlling
 from tests.scenario.admitted import embedded
 from tests.scenario.osmo_objects import API, conditions, in_cluster, pods, pool, told, workflow
-from tests.unit.dialects.kueue.kit import QUEUES, job, node
+from tests.unit.dialects.kueue.kit import HOST, QUEUES, RACK, job, node
 
 FORGER = "forger"
 
@@ -194,3 +196,239 @@ async def test_a_job_with_a_controller_that_does_not_queue_is_admitted_for_its_o
             each["metadata"]["ownerReferences"][0]["name"] for each in await cluster.every("Workload")
         }
         assert workloads == {"late"}
+
+
+VICTIM_GANG, SHORT = "victim-gang", "short"
+TOPOLOGY = {
+    "apiVersion": "kai.scheduler/v1alpha1",
+    "kind": "Topology",
+    "metadata": {"name": "racks"},
+    "spec": {"levels": [{"nodeLabel": RACK}]},
+}
+
+
+def group(
+    name: str, pods: int, space: str = "default", spec: Mapping[str, Any] | None = None, **fields: Any
+) -> list[dict[str, Any]]:
+    """A PodGroup of KAI and its pods; further fields go to the metadata of the PodGroup."""
+    metadata = {"name": name, "namespace": space, **fields}
+    made = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": metadata}
+    members = [member(f"{name}-{i}", name, space) for i in range(pods)]
+    return [{**made, "spec": {"minMember": pods, **(spec or {})}}, *members]
+
+
+def member(name: str, of: str, space: str = "default", **fields: Any) -> dict[str, Any]:
+    """A pod that names a PodGroup; fields of its metadata, ``spec`` and ``status`` are added.
+
+    It asks for a GPU. One of the forger asks for nothing and has a host of its own choice, so that what it
+    uses is no reason for others to go elsewhere.
+    """
+    forged = space == FORGER
+    container = {"name": "c", "image": "i", "resources": {"limits": {} if forged else {"nvidia.com/gpu": 1}}}
+    annotations = {"pod-group-name": of} if of else {}
+    host = {"nodeSelector": {HOST: "n3"}} if forged else {}
+    spec = {"schedulerName": "closeknit", "containers": [container], **host, **fields.pop("spec", {})}
+    status = {"status": fields.pop("status")} if "status" in fields else {}
+    annotations |= fields.pop("annotations", {})
+    metadata = {"name": name, "namespace": space, "annotations": annotations, **fields}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, **status}
+
+
+def alone(name: str, **fields: Any) -> dict[str, Any]:
+    return member(name, "", FORGER, **fields)
+
+
+Forgery = Callable[[Controlled], Awaitable[Sequence[dict[str, Any]]]]
+
+
+def written(*objects: dict[str, Any]) -> Forgery:
+    """A forgery that needs to know nothing of the victim but its names."""
+
+    async def made(_: Controlled) -> Sequence[dict[str, Any]]:
+        return objects
+
+    return made
+
+
+async def of_the_victims_job(cluster: Controlled) -> Sequence[dict[str, Any]]:
+    """A pod that names the Job of another namespace as its controller, and its Workload as its own."""
+    victim = await cluster.get("Job", "train")
+    workload = (await cluster.every("Workload"))[0]["metadata"]["name"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": victim["metadata"]["uid"]}
+    return [
+        alone(
+            "train-0",
+            ownerReferences=[{**owner, "controller": True}],
+            finalizers=["forger.example/stay"],
+            labels={"job-name": "train", "kueue.x-k8s.io/podset": "main", "kueue.x-k8s.io/tas": "true"},
+            annotations={"kueue.x-k8s.io/workload": workload},
+        )
+    ]
+
+
+async def of_the_victims_workload(cluster: Controlled) -> Sequence[dict[str, Any]]:
+    """A Workload with the assignment, the conditions and the uid of the Job of another namespace."""
+    found = (await cluster.every("Workload"))[0]
+    victim = await cluster.get("Job", "train")
+    metadata = {
+        "name": found["metadata"]["name"],
+        "namespace": FORGER,
+        "labels": {"kueue.x-k8s.io/job-uid": victim["metadata"]["uid"]},
+        "annotations": {
+            "kueue.x-k8s.io/workload-slice-replacement-for": f"default/{found['metadata']['name']}",
+            "kueue.x-k8s.io/job-owner-gvk": "batch/v1, Kind=Job",
+            "kueue.x-k8s.io/job-owner-name": "train",
+        },
+    }
+    made = {"apiVersion": found["apiVersion"], "kind": "Workload", "metadata": metadata}
+    return [{**made, "spec": found["spec"], "status": found["status"]}]
+
+
+FORGED = [
+    pytest.param(written(member("short-2", SHORT, FORGER)), id="a pod that names a PodGroup elsewhere"),
+    pytest.param(
+        written(*group(VICTIM_GANG, 1, FORGER)), id="a PodGroup of the name of one of another namespace"
+    ),
+    pytest.param(
+        written(*group("f", 1, FORGER, annotations={"closeknit.dev/outcome": '{"status":"placed"}'})),
+        id="an outcome",
+    ),
+    pytest.param(
+        written(
+            *group(
+                "f",
+                1,
+                FORGER,
+                annotations={
+                    "closeknit.dev/shared-domain": "next",
+                    "closeknit.dev/shared-domain-level": RACK,
+                },
+            )
+        ),
+        id="a shared domain with a PodGroup elsewhere",
+    ),
+    pytest.param(
+        written(
+            *group(
+                "f",
+                1,
+                FORGER,
+                annotations={
+                    "closeknit.dev/run-seconds": "1",
+                    "kai.scheduler/staleness-grace-period": "-1s",
+                    "kai.scheduler/preemption-delay": "0s",
+                },
+                labels={"kai.scheduler/preemptibility": "non-preemptible"},
+            )
+        ),
+        id="a run time, a grace period, a delay and preemptibility",
+    ),
+    pytest.param(
+        written(alone("f", status={"nominatedNodeName": "n0", "phase": "Running"})), id="a nominated node"
+    ),
+    pytest.param(
+        written(
+            alone(
+                "f",
+                labels={
+                    "kueue.x-k8s.io/queue-name": "team",
+                    "kueue.x-k8s.io/managed": "true",
+                    "kueue.x-k8s.io/pod-group-name": "train",
+                },
+            )
+        ),
+        id="a pod without gates in a queue of another namespace",
+    ),
+    pytest.param(of_the_victims_job, id="a pod of a Job and a Workload of another namespace"),
+    pytest.param(of_the_victims_workload, id="a Workload with the assignment of another one"),
+    pytest.param(
+        written(
+            alone(
+                "f",
+                labels={
+                    "app.kubernetes.io/managed-by": "grove-operator",
+                    "app.kubernetes.io/part-of": "victim",
+                    "grove.io/podclique": "victim-0-a",
+                    "grove.io/podgang": VICTIM_GANG,
+                },
+            )
+        ),
+        id="a pod of a PodCliqueSet of another namespace",
+    ),
+    pytest.param(
+        written(
+            alone(
+                "f",
+                labels={"runai-gpu-group": "shared", "kai.scheduler/node-pool": "none"},
+                annotations={"gpu-fraction": "0.1"},
+            )
+        ),
+        id="a part of a GPU and a pool of nodes",
+    ),
+    pytest.param(
+        written(alone("f", annotations={"closeknit.dev/evict": "true", "closeknit.dev/applied": "0"})),
+        id="hints for simulated kubelets and operators",
+    ),
+]
+
+
+@pytest.mark.parametrize("forgery", FORGED)
+async def test_what_a_tenant_forges_changes_nothing_of_another(forgery: Forgery) -> None:
+    """The units that run and the quota that is used stay as they are, and the next unit starts as it would."""
+    if not UNDISTURBED:
+        UNDISTURBED.append(await life_of_the_victim(written()))
+    assert await life_of_the_victim(forgery) == UNDISTURBED[0]
+
+
+UNDISTURBED: list[dict[str, Any]] = []
+"""What becomes of the victim where nobody forges anything; found once."""
+
+
+async def life_of_the_victim(forgery: Forgery) -> dict[str, Any]:
+    """A Job that is admitted, a gang that runs, one that lacks a pod, and one that comes after the forgery."""
+    victim = json.loads(job(2))
+    victim["spec"]["suspend"] = True
+    victim["spec"]["template"]["spec"]["schedulerName"] = "closeknit"
+    hall = [json.loads(text) for text in (*QUEUES, *(node(f"n{i}", "b", f"r{i // 2}", 4) for i in range(4)))]
+    short, first, second = group(SHORT, 2, spec={"minMember": 3})
+    shared = {"closeknit.dev/shared-domain": "next", "closeknit.dev/shared-domain-level": RACK}
+    near = {"topologyConstraint": {"topology": "racks", "preferredTopologyLevel": RACK}}
+    objects = (*hall, TOPOLOGY, namespace(FORGER), victim, *group(VICTIM_GANG, 2), short, first, second)
+    async with controlling([KUEUE, GROVE_OPERATOR], *objects, scheduler=True, standins=True) as cluster:
+        await cluster.quiet()
+        before = await seen_by_the_victim(cluster)
+        assert sorted(map(bool, before["nodes"].values())) == [False] * 2 + [True] * 4
+        await cluster.create(*await forgery(cluster))
+        await cluster.settle(15)
+        after = await seen_by_the_victim(cluster)
+
+        await cluster.create(*group("next", 2, spec=near, annotations=shared))
+        await cluster.quiet()
+        last = await seen_by_the_victim(cluster)
+        assert last["nodes"]["next-0"]
+        return {"before": before, "after": after, "last": last}
+
+
+async def seen_by_the_victim(cluster: Controlled) -> dict[str, Any]:
+    """The nodes of its pods, the conditions of its units, and what its queue uses."""
+
+    async def own(kind: str) -> list[dict[str, Any]]:
+        return [each for each in await cluster.every(kind) if each["metadata"]["namespace"] == "default"]
+
+    conditions_of = {
+        f"{kind} {each['metadata']['name']}": [
+            (one["type"], one["status"], one["reason"]) for one in each["status"]["conditions"]
+        ]
+        for kind in ("PodGroup", "Workload")
+        for each in await own(kind)
+    }
+    queue = (await cluster.get("ClusterQueue", "research"))["status"]
+    names = {each["metadata"]["name"]: each["spec"].get("nodeName") for each in await own("Pod")}
+    return {
+        # Names of a Job's pods end in a part that is drawn.
+        "nodes": {name[: name.rindex("-")] if "train" in name else name: on for name, on in names.items()},
+        "conditions": conditions_of,
+        "workloads": [each["status"]["admission"] for each in await own("Workload")],
+        "active": (await cluster.get("Job", "train"))["status"]["active"],
+        "usage": queue["flavorsUsage"],
+    }
