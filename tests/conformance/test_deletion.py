@@ -341,6 +341,50 @@ async def test_an_owner_of_the_same_name_and_another_uid_is_another(cluster: Clu
     assert await cluster.exists(CONFIG_MAPS, parent)
 
 
+async def test_an_owner_in_another_namespace_is_no_owner(cluster: Cluster) -> None:
+    parent = await cluster.create_config("parent")
+    other = await cluster.new_namespace()
+    stolen = cluster.config("child", namespace=other, ownerReferences=[owner(parent)])
+    child = await cluster.api.create(CONFIG_MAPS, stolen)
+
+    await eventually(lambda: cluster.gone(CONFIG_MAPS, child))
+    assert await cluster.exists(CONFIG_MAPS, parent)
+
+
+async def test_an_owner_of_another_kind_is_no_owner(cluster: Cluster) -> None:
+    parent = await cluster.create_config("parent")
+    child = await cluster.create_config("child", ownerReferences=[owner(parent) | {"kind": "Secret"}])
+
+    await eventually(lambda: cluster.gone(CONFIG_MAPS, child))
+    assert await cluster.exists(CONFIG_MAPS, parent)
+
+
+async def test_an_object_whose_owner_has_a_kind_that_is_not_served_stays(cluster: Cluster) -> None:
+    parent = await cluster.create_config("parent")
+    unknown = owner(parent) | {"apiVersion": "unknown.example/v1", "kind": "Thing", "uid": "no-such-uid"}
+    child = await cluster.create_config("child", ownerReferences=[unknown])
+    await asyncio.sleep(0.2)
+
+    assert await cluster.exists(CONFIG_MAPS, child)
+
+
+async def test_a_dependent_in_another_namespace_outlives_foreground_deletion_of_its_owner_alone(
+    cluster: Cluster,
+) -> None:
+    parent = await cluster.create_config("parent", finalizers=["x.dev/hold"])
+    other = await cluster.new_namespace()
+    own = cluster.config("own", namespace=other)
+    local = await cluster.api.create(CONFIG_MAPS, own)
+    both = [owner(local), owner(parent, blockOwnerDeletion=True)]
+    stolen = cluster.config("child", namespace=other, ownerReferences=both)
+    child = await cluster.api.create(CONFIG_MAPS, stolen)
+    await delete(cluster, "parent", DeleteOptions(propagation=Propagation.FOREGROUND))
+    await finalize(cluster, "parent")
+
+    await eventually(lambda: cluster.gone(CONFIG_MAPS, parent))
+    assert await cluster.exists(CONFIG_MAPS, child)
+
+
 async def test_pods_follow_a_custom_object(widgets: Cluster) -> None:
     parent = await widgets.create_widget("w")
     child = await widgets.create_pod("p", ownerReferences=[owner(parent, controller=True)])

@@ -111,6 +111,24 @@ async def test_a_pod_cannot_change(cluster: Cluster, patch: Object) -> None:
     assert await cluster.get(PODS, made) == made
 
 
+async def test_the_deadline_of_a_pod_can_be_set_and_lowered_but_neither_raised_nor_removed(
+    cluster: Cluster,
+) -> None:
+    await cluster.create_pod("p")
+
+    async def with_deadline(seconds: int | None) -> Object:
+        patch = MergePatch({"spec": {"activeDeadlineSeconds": seconds}})
+        patched: Object = await cluster.api.patch(PODS, "p", patch, namespace=cluster.namespace)
+        return patched
+
+    for seconds in (60, 50):
+        assert (await with_deadline(seconds))["spec"]["activeDeadlineSeconds"] == seconds
+    for refused in (51, None):
+        with pytest.raises(InvalidObjectError) as raised:
+            await with_deadline(refused)
+        assert [each.field for each in raised.value.status.causes] == ["spec.activeDeadlineSeconds"]
+
+
 async def test_a_pod_can_change_its_image_and_labels(cluster: Cluster) -> None:
     await cluster.create_pod("p")
     patch = {

@@ -91,9 +91,8 @@ async def conditions(cluster: Controlled, kind: str, name: str) -> dict[str, str
 
 
 def in_cluster(*objects: Mapping[str, Any], real: KubernetesApi | None = None, **more: Any) -> Any:
-    return controlling(
-        [OPERATOR], *RACKS, pool("zone", "rack"), *objects, real=real, scheduler=True, standins=True, **more
-    )
+    pools = () if any(each["kind"] == "Pool" for each in objects) else (pool("zone", "rack"),)
+    return controlling([OPERATOR], *RACKS, *pools, *objects, real=real, scheduler=True, standins=True, **more)
 
 
 async def fail(cluster: Controlled, pod: dict[str, Any], code: int) -> None:

@@ -116,10 +116,10 @@ async def test_on_a_live_cluster_the_gang_starts_no_later_and_more_is_used(
 
 
 def _live_gang(name: str, pods: int, level: str, seconds: float, on: str = "") -> list[dict[str, Any]]:
-    """A gang that says how long it runs at most."""
+    """A gang that Kubernetes ends after its time."""
     group = pod_group(name, minMember=pods, topologyConstraint=together(level))
-    group["metadata"]["annotations"] = {"closeknit.dev/run-seconds": str(ceil(seconds))}
     made = [pod(f"{name}-{i}", name, gpus=EACH, on=on) for i in range(pods)]
     for each in made:
         each["metadata"]["annotations"]["seconds"] = str(seconds)
+        each["spec"] |= {"activeDeadlineSeconds": ceil(seconds), "terminationGracePeriodSeconds": 0}
     return [group, *made]

@@ -17,9 +17,9 @@ from closeknit.kube.errors import InternalServerError, error_of
 def admit(cluster: EmbeddedCluster, reviewer: Reviewer) -> None:
     """Ask about every write to come, as an API server with the webhook configurations would."""
 
-    def mutate(asked: AdmissionRequest) -> None:
+    async def mutate(asked: AdmissionRequest) -> None:
         for family, _ in _concerned(reviewer, asked):
-            made = reviewer.defaulted(family, _request(asked))
+            made = await reviewer.defaulted(family, _request(asked))
             if made is not None and asked.obj is not None:
                 changed: dict[str, Any] = dict(made)
                 asked.obj.clear()

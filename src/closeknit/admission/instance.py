@@ -63,7 +63,11 @@ class Admission:
         self._webhook: Webhook | None = None
         self.metrics = Metrics()
         self.reviewer = Reviewer(
-            api, families=settings.families, operators=settings.operators, settings=settings.configured
+            api,
+            families=settings.families,
+            operators=settings.operators,
+            settings=settings.configured,
+            clock=clock,
         )
 
     @property

@@ -124,4 +124,4 @@ class Webhook:
 
     async def _mutate(self, family: str, body: bytes) -> tuple[bool, bytes]:
         uid, request = wire.read(body)
-        return True, wire.changed(uid, request, self._reviewer.defaulted(family, request))
+        return True, wire.changed(uid, request, await self._reviewer.defaulted(family, request))

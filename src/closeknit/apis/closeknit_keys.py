@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 RUN_SECONDS = "closeknit.dev/run-seconds"
-"""Annotation of a PodGroup or an owner of pods: how many seconds it runs at most once it has started."""
+"""Annotation of a PodGroup or an owner of pods: how many seconds it is declared to run; a hint."""
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 """Label: who made the object."""

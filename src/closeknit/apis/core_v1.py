@@ -324,7 +324,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     """What a pod is made of, as far as placing it is concerned."""
 
     unused: ClassVar = words("""
-        activeDeadlineSeconds automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks
+        automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks
         ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers hostname hostnameOverride
         imagePullSecrets os readinessGates restartPolicy runtimeClassName
         securityContext serviceAccount serviceAccountName setHostnameAsFQDN
@@ -348,6 +348,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     priority: Int32 | None = None
     priority_class_name: str = ""
     preemption_policy: str = ""
+    active_deadline_seconds: Int64 | None = None
     termination_grace_period_seconds: Int64 | None = None
 
 

@@ -23,13 +23,15 @@ class Platform(Wire, frozen=True, kw_only=True, rename=None):
     """A kind of node within a pool."""
 
     unused: ClassVar = words("""
-        allowed_mounts default_mounts default_variables description host_network_allowed
-        override_pod_template parsed_pod_template parsed_pod_template_for_accounting
-        parsed_resource_validations privileged_allowed resource_validations
+        default_mounts default_variables description override_pod_template parsed_pod_template
+        parsed_pod_template_for_accounting parsed_resource_validations resource_validations
     """)
 
     labels: dict[str, str] = {}
     tolerations: tuple[Toleration, ...] = ()
+    privileged_allowed: bool = False
+    host_network_allowed: bool = False
+    allowed_mounts: tuple[str, ...] = ()
 
 
 class Countable(Wire, frozen=True, kw_only=True, rename=None):
@@ -127,7 +129,7 @@ class TaskSpec(Wire, frozen=True, kw_only=True):
         ("cpu", "gpu", "memory", "platform", "resources", "storage", "topology"), _IN_RESOURCES
     )
     unused: ClassVar = words("""
-        backend cacheSize checkpoint credentials downloadType files kpis outputs volumeMounts
+        backend cacheSize checkpoint credentials downloadType files kpis outputs
     """)
 
     name: str
@@ -139,6 +141,7 @@ class TaskSpec(Wire, frozen=True, kw_only=True):
     environment: dict[str, object] = {}
     privileged: bool = False
     host_network: bool = False
+    volume_mounts: tuple[str, ...] = ()
     inputs: tuple[TaskInput, ...] = ()
     exit_actions: dict[str, object] = {}
 

@@ -10,8 +10,10 @@ from closeknit.apis.core_v1 import Pod
 from closeknit.apis.job_keys import LEADER_WORKER_SET
 from closeknit.apis.kai_keys import NODE_POOL
 from closeknit.dialects.core.naming import lone_holder, pod_set_name
+from closeknit.dialects.core.owner_references import controller_reference, keys_named, owner_named
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.core.priority import NEVER, created, priority_of
+from closeknit.dialects.core.time_limits import time_limit
 from closeknit.dialects.family import Compiled, Described, Family
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kai.node_pools import in_pool
@@ -75,6 +77,7 @@ def compile_lone_pod(pod: Stored[Pod], view: View) -> Compiled:
         Request(holder, in_pool(pool, Group(holder, (alone,)))),
         priority=priority,
         created=since,
+        run_seconds=time_limit(pod, (read,)),
         notes=notes,
         preempts=preempts,
     )
@@ -98,6 +101,7 @@ def running_alone(view: View, key: Key) -> PlaceableWorkload | None:
         Request(holder, Group(holder, (alone,))),
         priority=_priority(pod, view, found),
         created=created(pod, found),
+        run_seconds=time_limit(pod, (read,)),
     )
 
 
@@ -110,28 +114,22 @@ def _priority(pod: Stored[Pod], view: View, found: list[Problem]) -> int:
 
 def _is_grouped(view: View, pod: Stored[Pod], controller: Key) -> bool:
     """Whether the pod is, or may turn out to be, one of a group that KAI makes of its owner."""
-    owners = [controller]
+    reference = controller_reference(pod.content.metadata)
+    stored = owner_named(view, reference, pod.key.namespace) if reference is not None else None
     if name := pod.content.metadata.labels.get(LEADER_WORKER_SET):
-        owners = [Key("leaderworkerset.x-k8s.io", "LeaderWorkerSet", pod.namespace, name)]
+        controller = Key("leaderworkerset.x-k8s.io", "LeaderWorkerSet", pod.namespace, name)
+        stored = view.get(controller)
     seen: set[Key] = set()
-    while owners:
-        owner = owners.pop()
-        if owner in seen:
-            continue
-        seen.add(owner)
-        stored = view.get(owner)
-        if stored is None:
-            if (owner.group, owner.kind) in _GROUPED:
-                return True
-            continue
+    while stored is not None and stored.key not in seen:
+        seen.add(stored.key)
         if stored.shape in OWNERS and as_owner(stored).is_grouped_by_kai:
             return True
-        owners.extend(
-            Key(above.api_version.rpartition("/")[0], above.kind, pod.namespace, above.name)
-            for above in stored.content.metadata.owner_references
-            if above.controller
-        )
-    return False
+        reference = controller_reference(stored.content.metadata)
+        if reference is None:
+            return False
+        controller = keys_named(reference, pod.key.namespace)[0]
+        stored = owner_named(view, reference, pod.key.namespace)
+    return stored is None and (controller.group, controller.kind) in _GROUPED
 
 
 LONE_PODS = Family(

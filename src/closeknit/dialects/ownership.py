@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from closeknit.apis import core_v1
 from closeknit.dialects.core.naming import lone_holder, workload_name
 from closeknit.dialects.core.node_amounts import held_for
+from closeknit.dialects.core.owner_references import controller_reference, keys_named
 from closeknit.dialects.core.pods import ReadPod, Stage, read_pod
 from closeknit.dialects.core.shared_gpus import GPU, first_sharers, shares_gpu
 from closeknit.dialects.core.taken_devices import claims_by_pool
@@ -66,7 +67,29 @@ def indexes_of(families: Sequence[Family]) -> list[Index]:
 def claim_of(view: View, pod: Key) -> Claim:
     """The claim that a pod in the store belongs to."""
     claims: Sequence[Claim] = view.values(CLAIM, pod)
-    return claims[0] if len(claims) == 1 else view.derive(_first_that_exists, claims)
+    claim = claims[0] if len(claims) == 1 else view.derive(_first_that_exists, claims)
+    if claim.key == pod or claim.key.kind == "PodGroup" or view.derive(_may_own, pod, claim.key):
+        return claim
+    return Claim(pod)
+
+
+def _may_own(view: View, pod: Key, owner: Key) -> bool:
+    """Whether the object that a pod names as its controller is the one of that name; true of any other.
+
+    After a Job was deleted without its pods, another of its name has nothing to do with them.
+    """
+    content: core_v1.Pod | None = view.content(pod)
+    reference = controller_reference(content.metadata) if content is not None else None
+    if reference is None or owner not in keys_named(reference, pod.namespace):
+        return True
+    uid = view.derive(_uid_of, owner)
+    return not uid or not reference.uid or uid == reference.uid
+
+
+def _uid_of(view: View, key: Key) -> str:
+    """The uid of an object; empty where it has none or cannot be seen."""
+    content = view.content(key)
+    return str(content.metadata.uid) if content is not None else ""
 
 
 def _first_that_exists(view: View, claims: Sequence[Claim]) -> Claim:
@@ -135,10 +158,8 @@ def pod_of(view: View, key: Key) -> ReadPod | None:
 
 
 def _unclaimed(pod: Stored[core_v1.Pod]) -> Claim:
-    for owner in pod.content.metadata.owner_references:
-        if owner.controller:
-            return Claim(Key(owner.api_version.rpartition("/")[0], owner.kind, pod.namespace, owner.name))
-    return Claim(pod.key)
+    reference = controller_reference(pod.content.metadata)
+    return Claim(keys_named(reference, pod.namespace)[0] if reference is not None else pod.key)
 
 
 def held(view: View, key: Key) -> Holding:

@@ -79,7 +79,7 @@ class WorkloadBase(_Identified, frozen=True, gc=False, kw_only=True):
     accounts: tuple[Account, ...] = ()
     """Accounts that its pods are charged to as they run, each pod for what it asks of what they count."""
     run_seconds: float | None = None
-    """How long it runs at most once it has started; None where it does not say."""
+    """How long it runs at most once it has started, enforced by Kubernetes; None where nothing ends it."""
     grace_period: float | None = STALENESS_GRACE
     """Seconds that it may stay below its minimum once pods of it run; None for ever."""
     preemptible: bool = True

@@ -193,6 +193,9 @@ GRANTS: Final[Mapping[Component, tuple[Grant, ...]]] = {
     ),
     Component.ADMISSION: (
         *_of_kinds((kind for each in DIALECTS for kind in each.describing), READ),
+        # Whether the controller that a Job or pod names queues in its place.
+        Grant("batch", ("jobs",), ("get",), family="kueue"),
+        Grant("jobset.x-k8s.io", ("jobsets",), ("get",), family="kueue"),
         Grant("", ("secrets",), ("create",), local=True),
         Grant("", ("secrets",), ("get", "update"), names=(CERTIFICATES,), local=True),
         Grant(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from closeknit.dialects.core.owner_references import controller_reference, owner_named
 from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.kueue.family import KUEUE
 from closeknit.dialects.store.objects import Stored
@@ -168,12 +169,11 @@ class LiveMap:
         for _ in range(8):
             if not isinstance(entry, Stored):
                 return
-            owner = next((each for each in entry.content.metadata.owner_references if each.controller), None)
+            owner = controller_reference(entry.content.metadata)
             if owner is None:
                 return
             yield f"{owner.kind} {owner.name}"
-            group = owner.api_version.rpartition("/")[0]
-            entry = self.state.view.entry(Key(group, owner.kind, entry.key.namespace, owner.name))
+            entry = owner_named(self.state.view, owner, entry.key.namespace)
 
     # ------------------------------------------------------------------------------------------- asked
 

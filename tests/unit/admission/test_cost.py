@@ -16,6 +16,7 @@ from bench.reviewing import reviewer, sent
 from closeknit.admission import review as reviewing
 from closeknit.admission import reviewer as looking
 from closeknit.admission import wire
+from closeknit.admission.listing import SharedLists
 from closeknit.admission.requests import MOST_PROBLEMS, Review
 from closeknit.admission.review import review
 from closeknit.admission.reviewer import FAMILIES, Reviewer
@@ -181,7 +182,7 @@ def test_what_is_refused_is_reviewed_again_where_something_was_heard_of_meanwhil
     seen = counted(looking, "review")
     kind = next(each for each in asked.kinds if each.group == "kai.scheduler" and each.kind == "Topology")
 
-    async def listed() -> list[Entry]:
+    async def newer(_: object) -> list[Entry]:
         obj: Json = {
             "apiVersion": "kai.scheduler/v1alpha1",
             "kind": "Topology",
@@ -191,7 +192,7 @@ def test_what_is_refused_is_reviewed_again_where_something_was_heard_of_meanwhil
         asked.heard(kind, obj["apiVersion"], Key(kind.group, kind.kind, "", "t"), obj)
         return []
 
-    monkeypatch.setattr(asked, "_listed", listed)
+    monkeypatch.setattr(SharedLists, "newer", lambda _, kind: newer(kind))
     found, _ = answered(asked, case.family, sent(case.grown(3)))
 
     assert found.allowed

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from closeknit.admission.defaults import defaulted
+from closeknit.admission.defaults import defaulted, may_wait_with_owner
 from closeknit.admission.requests import Request, Review
 from closeknit.admission.review import COLLECTORS, review
 from closeknit.admission.reviewed import REVIEWED, reviewed_by
@@ -195,18 +195,6 @@ GRANDCHILD = "{apiVersion: batch/v1, kind: Job, controller: true, name: j, uid: 
     "manifest",
     [
         pytest.param(
-            "{apiVersion: batch/v1, kind: Job, metadata: {name: j, labels: {kueue.x-k8s.io/queue-name: q}, ownerReferences: ["
-            + GRANDCHILD
-            + "]}, spec: {}}",
-            id="a Job of a JobSet, which queues with it",
-        ),
-        pytest.param(
-            "{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {kueue.x-k8s.io/queue-name: q}, ownerReferences: ["
-            + GRANDCHILD
-            + "]}, spec: {}}",
-            id="a pod of a Job",
-        ),
-        pytest.param(
             "{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {kueue.x-k8s.io/queue-name: q}}, spec: {nodeName: n}}",
             id="a pod that is bound already",
         ),
@@ -221,6 +209,31 @@ GRANDCHILD = "{apiVersion: batch/v1, kind: Job, controller: true, name: j, uid: 
 )
 def test_what_gets_no_defaults(manifest: str) -> None:
     assert defaulted("kueue", request(manifest)) is None
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pytest.param(
+            "{apiVersion: batch/v1, kind: Job, metadata: {name: j, labels: {kueue.x-k8s.io/queue-name: q}, ownerReferences: ["
+            + GRANDCHILD
+            + "]}, spec: {}}",
+            id="a Job of a JobSet, which queues with it",
+        ),
+        pytest.param(
+            "{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {kueue.x-k8s.io/queue-name: q}, ownerReferences: ["
+            + GRANDCHILD
+            + "]}, spec: {}}",
+            id="a pod of a Job",
+        ),
+    ],
+)
+def test_part_of_what_queues_waits_with_the_whole_and_only_then_not_for_itself(manifest: str) -> None:
+    asked = request(manifest)
+
+    assert may_wait_with_owner("kueue", asked)
+    assert defaulted("kueue", asked, waits_with_owner=True) is None
+    assert defaulted("kueue", asked) is not None
 
 
 def test_a_gate_is_written_once_and_those_of_others_stay() -> None:

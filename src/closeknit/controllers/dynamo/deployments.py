@@ -21,7 +21,7 @@ from closeknit.apis.closeknit_keys import APPLIED
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.controllers.runtime.comparing import digest
-from closeknit.controllers.runtime.objects import children, conditions, controller_of, owned
+from closeknit.controllers.runtime.objects import children, conditions, owned
 from closeknit.controllers.runtime.writes import (
     NOTHING,
     Apply,
@@ -33,6 +33,7 @@ from closeknit.controllers.runtime.writes import (
     Write,
     key_of,
 )
+from closeknit.dialects.core.owner_references import is_controlled_by
 from closeknit.dialects.dynamo.compile import drawn_deployment
 from closeknit.dialects.dynamo.deployments import Deployment, as_written, read_deployment
 from closeknit.dialects.dynamo.pathways import OnGrove, Pathway, on_grove, pathway
@@ -130,8 +131,7 @@ def _for_kueue(view: View, stored: Stored[Any], given: Deployment, there: tuple[
     others = {
         found.key
         for each in wanted
-        if (found := view.get(key_of(each))) is not None
-        and controller_of(found.content.metadata) != stored.content.metadata.uid
+        if (found := view.get(key_of(each))) is not None and not is_controlled_by(found, stored)
     }
     if others:
         taken = tuple(f"{key.kind} {key.name} belongs to somebody else" for key in sorted(others))

@@ -16,7 +16,7 @@ from closeknit.controllers.grove.releasing import gates_of
 from closeknit.controllers.grove.statuses import breached, generation_of, selector_of, status_of
 from closeknit.controllers.runtime.comparing import digest, is_going
 from closeknit.controllers.runtime.controller import Controller
-from closeknit.controllers.runtime.objects import conditions, controller_of, owned
+from closeknit.controllers.runtime.objects import conditions, owned
 from closeknit.controllers.runtime.writes import (
     NOTHING,
     Create,
@@ -26,6 +26,7 @@ from closeknit.controllers.runtime.writes import (
     Tell,
     Write,
 )
+from closeknit.dialects.core.owner_references import is_controlled_by
 from closeknit.dialects.family import Condition, Object
 from closeknit.dialects.grove.instances import CliqueInstance
 from closeknit.dialects.grove.names import pod_name
@@ -146,7 +147,7 @@ def _read(pod: Stored[Pod], clique: Stored[PodClique]) -> _Pod:
     return _Pod(
         pod.key,
         content.metadata.uid,
-        own=controller_of(content.metadata) == clique.content.metadata.uid,
+        own=is_controlled_by(pod, clique),
         going=bool(content.metadata.deletion_timestamp),
         failed=content.status.phase == "Failed",
         gated=bool(content.spec.scheduling_gates) and GATE in gates_of(pod),

@@ -19,8 +19,9 @@ from closeknit.controllers.grove.releasing import Gated, gated, may_start, relea
 from closeknit.controllers.grove.statuses import count, generation_of, status_of
 from closeknit.controllers.runtime.comparing import is_going
 from closeknit.controllers.runtime.controller import Controller
-from closeknit.controllers.runtime.objects import conditions, controller_of, owned
+from closeknit.controllers.runtime.objects import conditions, owned
 from closeknit.controllers.runtime.writes import NOTHING, Apply, Decision, SetStatus, Tell, Write, key_of
+from closeknit.dialects.core.owner_references import identity_of, possible_controllers
 from closeknit.dialects.family import Condition, Object
 from closeknit.dialects.grove.owners import set_key, set_of
 from closeknit.dialects.grove.to_pod_groups import queue_named, queue_of, to_pod_group
@@ -28,6 +29,7 @@ from closeknit.dialects.grove.topologies import kai_names, known
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.hub.owners import OwnerIdentity
 from closeknit.hub.problems import Problem
 
 _KEPT = (
@@ -106,7 +108,7 @@ def _referred(view: View, key: Key) -> tuple[Gated, ...]:
         clique: PodClique | None = view.content(clique_key)
         if clique is None or not group.pod_references:
             continue
-        _, waiting = view.derive(_pods, clique_key, clique.metadata.uid)
+        _, waiting = view.derive(_pods, clique_key, _owner(clique_key, clique))
         if waiting and may_start(view, clique, key.namespace):
             names = {each.name for each in group.pod_references}
             found.extend(each for each in waiting if each.key.name in names)
@@ -118,19 +120,23 @@ def _group(view: View, key: Key, least: int) -> _Group:
     asked = view.derive(parts.asked_replicas, key)
     if clique is None or asked is None:
         return _Group(key.name, least, (), complete=False, scheduled=0, ready=0)
-    pods, waiting = view.derive(_pods, key, clique.content.metadata.uid)
+    pods, waiting = view.derive(_pods, key, identity_of(clique))
     scheduled, ready = count(clique, "scheduledReplicas"), count(clique, "readyReplicas")
     complete = len(pods) >= max(asked, least)
     released = waiting if waiting and may_start(view, clique.content, key.namespace) else ()
     return _Group(key.name, least, pods, complete, scheduled, ready, released)
 
 
-def _pods(view: View, clique: Key, uid: str) -> tuple[tuple[str, ...], tuple[Gated, ...]]:
+def _owner(key: Key, clique: PodClique) -> OwnerIdentity:
+    return OwnerIdentity(key.group, key.kind, key.namespace, clique.metadata.uid)
+
+
+def _pods(view: View, clique: Key, owner: OwnerIdentity) -> tuple[tuple[str, ...], tuple[Gated, ...]]:
     """The names of a PodClique's own pods, and those of them that have the gate."""
     found = [
         pod
         for pod in parts.pods_of_clique(view, clique)
-        if controller_of(pod.content.metadata) == uid and not is_going(pod)
+        if owner in possible_controllers(pod) and not is_going(pod)
     ]
     return tuple(sorted(pod.name for pod in found)), tuple(gated(found))
 

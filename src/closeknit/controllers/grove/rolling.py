@@ -9,8 +9,8 @@ from closeknit.apis.closeknit_keys import TEMPLATE, TEMPLATE_REPLICAS
 from closeknit.apis.grove_io_v1alpha1 import PodClique
 from closeknit.controllers.grove.statuses import CURRENT, count, is_looked_at, status_of
 from closeknit.controllers.runtime.comparing import is_applied, is_going
-from closeknit.controllers.runtime.objects import controller_of
 from closeknit.controllers.runtime.writes import Apply, Delete, Patch, Write
+from closeknit.dialects.core.owner_references import is_controlled_by
 from closeknit.dialects.family import Object
 from closeknit.dialects.store.objects import Stored
 
@@ -59,11 +59,7 @@ def template_of(found: Stored[Any]) -> str | None:
 def is_there(each: Part, owner: Stored[Any]) -> bool:
     """Whether a part exists and is controlled by its owner."""
     found = each.found
-    return (
-        found is not None
-        and not is_going(found)
-        and controller_of(found.content.metadata) == owner.content.metadata.uid
-    )
+    return found is not None and not is_going(found) and is_controlled_by(found, owner)
 
 
 def is_available(parts: Iterable[Part]) -> bool:

@@ -23,13 +23,13 @@ from closeknit.controllers.runtime.comparing import is_going
 from closeknit.controllers.runtime.controller import Controller
 from closeknit.controllers.runtime.objects import (
     conditions,
-    controller_of,
     finalizers_of,
     owned,
     with_finalizer,
     without_finalizer,
 )
 from closeknit.controllers.runtime.writes import NOTHING, Apply, Decision, SetStatus, Tell, Write
+from closeknit.dialects.core.owner_references import identity_of, possible_controllers
 from closeknit.dialects.family import Condition, Object
 from closeknit.dialects.grove.blueprint import Blueprint, Drawn
 from closeknit.dialects.grove.instances import instances_of
@@ -40,6 +40,7 @@ from closeknit.dialects.grove.topologies import known
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.hub.owners import OwnerIdentity
 
 FINALIZER = "grove.io/podcliqueset.grove.io"
 """Parts are found by their labels and deleted even where somebody has taken their owner off."""
@@ -72,7 +73,7 @@ def observe(view: View, key: Key) -> _Observed:
     topology = view.derive(_topology_of, key)
     if drawn.blueprint is None:
         return _Observed(whole, drawn, topology, (), (), ())
-    uid = whole.content.metadata.uid
+    own = identity_of(whole)
     bodies = view.derive(_wanted, key)
     known = {each.key for each in made}
     replicas = tuple(
@@ -80,16 +81,16 @@ def observe(view: View, key: Key) -> _Observed:
         for within, service in bodies
     )
     gangs = view.derive(parts.gangs_by_name, key)
-    own = (body for within, service in bodies for body in (*within, service))
-    wanted = {*map(_key, own), *map(_key, gangs.values())}
-    owners = {uid, *(each.uid for each in made if each.key in wanted)}
+    bodies_of_set = (body for within, service in bodies for body in (*within, service))
+    wanted = {*map(_key, bodies_of_set), *map(_key, gangs.values())}
+    owners = {own, *(each.identity for each in made if each.key in wanted)}
     return _Observed(
         whole,
         drawn,
         topology,
         replicas,
         tuple(body for body in gangs.values() if _key(body) not in known),
-        _stored(view, (each for each in made if not _belongs(each, uid, wanted, owners))),
+        _stored(view, (each for each in made if not _belongs(each, own, wanted, owners))),
     )
 
 
@@ -97,9 +98,9 @@ class _Made(NamedTuple):
     """A part that was made for a set, whatever its status is: most of them speak to the set by others."""
 
     key: Key
-    uid: str
-    owner: str
-    """The uid of the object that controls it."""
+    identity: OwnerIdentity
+    controllers: tuple[OwnerIdentity, ...]
+    """The objects that its controller reference can mean."""
     scaled: bool
     """Whether it is a PodClique of a scaling group."""
 
@@ -110,8 +111,8 @@ def _made(view: View, key: Key) -> tuple[_Made, ...]:
     return tuple(
         _Made(
             each.key,
-            each.content.metadata.uid,
-            controller_of(each.content.metadata),
+            identity_of(each),
+            possible_controllers(each),
             each.shape is PodClique and SCALING_GROUP in each.content.metadata.labels,
         )
         for found in every
@@ -129,11 +130,11 @@ def _stored(view: View, made: Iterable[_Made]) -> tuple[Stored[Any], ...]:
     return tuple(each for each in found if each is not None)
 
 
-def _belongs(each: _Made, uid: str, wanted: set[Key], owners: set[str]) -> bool:
+def _belongs(each: _Made, own: OwnerIdentity, wanted: set[Key], owners: set[OwnerIdentity]) -> bool:
     """Whether a part is wanted and the set controls it; cliques of a scaling group are for that to judge."""
     if each.scaled:
-        return each.owner in owners
-    return each.key in wanted and each.owner == uid
+        return not owners.isdisjoint(each.controllers)
+    return each.key in wanted and own in each.controllers
 
 
 def _wanted(view: View, key: Key) -> tuple[tuple[tuple[Object, ...], Object], ...]:

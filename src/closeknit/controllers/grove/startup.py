@@ -15,7 +15,7 @@ from closeknit.apis.grove_io_v1alpha1 import ClusterTopologyBinding
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.controllers.grove.topologies import has_levels_of, made_for, not_owned
-from closeknit.controllers.runtime.objects import controller_of
+from closeknit.dialects.core.owner_references import is_controlled_by
 from closeknit.dialects.family import Object
 from closeknit.dialects.grove.express import to_binding
 from closeknit.dialects.grove.topologies import (
@@ -96,7 +96,7 @@ async def _synchronize(api: KubernetesApi, topology: HubTopology, binding: Store
     except NotFoundError:
         await api.create(TOPOLOGIES, wanted, field_manager=_MANAGER)
         return
-    if controller_of(found.content.metadata) != binding.content.metadata.uid:
+    if not is_controlled_by(found, binding):
         raise InvalidError([sentences.TOPOLOGY_NOT_WRITTEN.at((), name=MANAGED, reason=not_owned(binding))])
     if has_levels_of(found, wanted):
         return

@@ -13,8 +13,9 @@ from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.controllers.grove.statuses import condition_of, generation_of, status_of
 from closeknit.controllers.runtime.comparing import is_going
 from closeknit.controllers.runtime.controller import Controller
-from closeknit.controllers.runtime.objects import conditions, controller_of, owned
+from closeknit.controllers.runtime.objects import conditions, owned
 from closeknit.controllers.runtime.writes import NOTHING, Create, Decision, Delete, SetStatus, Tell, Write
+from closeknit.dialects.core.owner_references import is_controlled_by
 from closeknit.dialects.family import Condition, Object
 from closeknit.dialects.grove.render import kai_topology
 from closeknit.dialects.grove.status import drift_event, scheduler_topology_drift
@@ -73,7 +74,7 @@ def decide(observed: _Observed, now: datetime) -> Decision:
 
 def _writes(observed: _Observed, binding: Stored[Any]) -> Iterator[Write]:
     found, wanted = observed.found, observed.wanted
-    ours = found is not None and controller_of(found.content.metadata) == binding.content.metadata.uid
+    ours = found is not None and is_controlled_by(found, binding)
     if found is not None and ours and (wanted is None or not has_levels_of(found, wanted)):
         # Its levels cannot be changed, so it is made anew when it has gone.
         yield Delete(found.key, found.content.metadata.uid)

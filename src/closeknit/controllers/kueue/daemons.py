@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from closeknit.apis import core_v1
 from closeknit.apis.apps_v1 import DaemonSet
 from closeknit.dialects.core.node_filters import hub_node
+from closeknit.dialects.core.owner_references import identity_of, possible_controllers
 from closeknit.dialects.core.pods import read_template
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
@@ -15,16 +16,15 @@ from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import NAME_FIELD, Effect, Node, NodeFilter
+from closeknit.hub.owners import OwnerIdentity
 
 KINDS = (Kind("apps", "DaemonSet", ("v1",), DaemonSet),)
 _BY_DAEMON_SET = "kueue pods of daemon sets by node"
 
 
-def _daemon(pod: Stored[core_v1.Pod]) -> Iterator[tuple[str, str]]:
-    node = pod.content.spec.node_name
-    for owner in pod.content.metadata.owner_references:
-        if node and owner.controller and owner.kind == "DaemonSet":
-            yield owner.uid, node
+def _daemon(pod: Stored[core_v1.Pod]) -> Iterator[tuple[OwnerIdentity, str]]:
+    if node := pod.content.spec.node_name:
+        yield from ((owner, node) for owner in possible_controllers(pod) if owner.kind == "DaemonSet")
 
 
 INDEXES = (Index(_BY_DAEMON_SET, core_v1.Pod, _daemon),)
@@ -39,11 +39,7 @@ def owed(view: View, node: str) -> tuple[Holding, ...]:
     for each in view.of(DaemonSet):
         template = each.content.spec.template
         read = read_template(template.spec, namespace=each.namespace, labels=template.metadata.labels)
-        if (
-            read.problems
-            or not read.shape.resources
-            or view.found(_BY_DAEMON_SET, (each.content.metadata.uid, node))
-        ):
+        if read.problems or not read.shape.resources or view.found(_BY_DAEMON_SET, (identity_of(each), node)):
             continue
         if _runs_on(read.shape.filter, hub_node(stored.content, [])):
             shape = read.shape

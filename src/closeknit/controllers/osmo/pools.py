@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Pool
-from closeknit.controllers.runtime.objects import children, conditions, controller_of, owned
+from closeknit.controllers.runtime.objects import children, conditions, owned
 from closeknit.controllers.runtime.writes import (
     NOTHING,
     Apply,
@@ -23,6 +23,7 @@ from closeknit.controllers.runtime.writes import (
     Write,
     key_of,
 )
+from closeknit.dialects.core.owner_references import possible_owners_of
 from closeknit.dialects.family import Condition, Object
 from closeknit.dialects.osmo.pools import pool_named
 from closeknit.dialects.osmo.render import pool_to_kai, queue_above
@@ -30,6 +31,7 @@ from closeknit.dialects.osmo.status import ACCEPTED, LABELLED, PoolOnNodes, pool
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.hub.owners import possible_owners
 
 SYNCHRONIZED = "Synchronized"
 _SHOWN = 10
@@ -113,9 +115,12 @@ def decide(seen: Seen | None, now: datetime) -> Decision:
 
 def _is_ours(wanted: Object, there: Stored[Any]) -> bool:
     """Whether an object of the wanted name was made for this pool, or for one that it shares it with."""
-    owners = {each["uid"] for each in wanted["metadata"]["ownerReferences"]}
-    found = {each.uid for each in there.content.metadata.owner_references}
-    return controller_of(there.content.metadata) in owners or bool(found & owners)
+    owners = {
+        identity
+        for each in wanted["metadata"]["ownerReferences"]
+        for identity in possible_owners(each["apiVersion"], each["kind"], each["uid"], there.key.namespace)
+    }
+    return not owners.isdisjoint(possible_owners_of(there))
 
 
 def _topology_deletes(seen: Seen) -> Iterator[Delete]:

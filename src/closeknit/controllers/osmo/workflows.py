@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
-from closeknit.controllers.runtime.objects import children, conditions, controller_of, owned
+from closeknit.controllers.runtime.objects import children, conditions, owned
 from closeknit.controllers.runtime.writes import (
     NOTHING,
     Apply,
@@ -26,6 +26,7 @@ from closeknit.controllers.runtime.writes import (
     Write,
     key_of,
 )
+from closeknit.dialects.core.owner_references import is_controlled_by
 from closeknit.dialects.family import Condition, Object
 from closeknit.dialects.osmo.exit_actions import BACKEND_ERROR, EVICTED, PREEMPTED
 from closeknit.dialects.osmo.naming import CANCEL
@@ -67,7 +68,6 @@ def observe(view: View, key: Key) -> Seen | None:
     workflow = view.derive(workflow_of, key)
     if stored is None or workflow is None or stored.content.metadata.deletion_timestamp:
         return None
-    uid = stored.content.metadata.uid
     names = (key_of(to_pod_group(group, workflow)) for group in workflow.groups)
     found = (view.get(each) for each in names)
     return Seen(
@@ -76,9 +76,7 @@ def observe(view: View, key: Key) -> Seen | None:
         priority_class(workflow, view),
         tuple(children(view, Pod, stored)),
         tuple(children(view, PodGroup, stored)),
-        frozenset(
-            each.key for each in found if each is not None and controller_of(each.content.metadata) != uid
-        ),
+        frozenset(each.key for each in found if each is not None and not is_controlled_by(each, stored)),
     )
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.controllers.runtime.writes import Patch
 from closeknit.dialects.core.kinds import owner_references
+from closeknit.dialects.core.owner_references import identity_of, possible_controllers
 from closeknit.dialects.family import Condition
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
@@ -23,32 +24,15 @@ def owned(body: Mapping[str, Any], owner: KubernetesObject) -> dict[str, Any]:
     return {**body, "metadata": {**body["metadata"], **found}}
 
 
-def controller_of(metadata: ObjectMeta) -> str:
-    """The uid of the object that controls another; empty where none does."""
-    for each in metadata.owner_references:
-        if each.controller:
-            return each.uid
-    return ""
-
-
 def owner_indexes(kinds: Iterable[Kind]) -> list[Index]:
-    """How the objects of some kinds are found by the uid of the object that controls them."""
+    """How the objects of some kinds are found by the identity of the object that controls them."""
     shapes = dict.fromkeys(kind.shape for kind in kinds)
-    return [
-        Index(
-            _owner_index(shape),
-            shape,
-            lambda stored: [controller_of(stored.content.metadata)],
-            of_metadata=True,
-        )
-        for shape in shapes
-    ]
+    return [Index(_owner_index(shape), shape, possible_controllers, of_metadata=True) for shape in shapes]
 
 
 def children(view: View, shape: type[KubernetesObject], owner: Stored[Any]) -> Sequence[Stored[Any]]:
     """The objects of a shape that an object controls, in the order in which they came."""
-    uid = owner.content.metadata.uid
-    return view.found(_owner_index(shape), uid) if uid else ()
+    return view.found(_owner_index(shape), identity_of(owner)) if owner.content.metadata.uid else ()
 
 
 def _owner_index(shape: type[Any]) -> str:

@@ -19,6 +19,7 @@ from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.pod_makers import PodMaker
 from closeknit.dialects.core import made_templates
 from closeknit.dialects.core.kinds import value_at
+from closeknit.dialects.core.owner_references import controller_reference, refers_to
 from closeknit.dialects.core.pod_roles import Gang, PodRole, Written
 from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.store.objects import Stored
@@ -283,7 +284,7 @@ _MAKES_OTHERS = ("CronJob", "Deployment", "RayJob", "RayService", "TrainJob")
 
 def speaks_for_itself(view: View, stored: Stored[Any]) -> bool:
     """Whether an object of these kinds asks for its pods: nobody else does, and they are not there yet."""
-    kind, namespace, name = stored.object.kind, stored.namespace, stored.name
+    kind, namespace = stored.object.kind, stored.namespace
     owners = (each for each in stored.content.metadata.owner_references if each.controller)
     if any(each.kind not in _MAKES_OTHERS for each in owners):
         return False
@@ -295,11 +296,10 @@ def speaks_for_itself(view: View, stored: Stored[Any]) -> bool:
         if any(selector.items() <= pod.labels.items() for pod in pods):
             return False
     return not any(
-        each.controller and (each.kind, each.name) == (kind, name)
+        each is not None and refers_to(each, other.key.namespace, stored)
         for shape in (Job, JobSet, PodMaker)
         for other in view.of(shape)
-        if other.namespace == namespace
-        for each in other.content.metadata.owner_references
+        for each in (controller_reference(other.content.metadata),)
     )
 
 

@@ -11,6 +11,7 @@ from closeknit.apis import core_v1
 from closeknit.apis.storage_k8s_io_v1 import CsiNode
 from closeknit.dialects.core.free_volumes import NOT_MADE, class_of, reached_from, volumes_of, volumes_to_have
 from closeknit.dialects.core.notes import binds
+from closeknit.dialects.core.owner_references import names_kind
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
@@ -133,7 +134,7 @@ def add_volume(
 def _was_made_for(claim: core_v1.PersistentVolumeClaim, owner: str) -> bool:
     """Whether a pod controls a claim; the pod is known by its uid, or by its name where it has none."""
     return any(
-        each.controller and each.kind == "Pod" and owner in (each.uid, each.name)
+        each.controller and names_kind(each, "", "Pod") and owner in (each.uid, each.name)
         for each in claim.metadata.owner_references
     )
 

@@ -17,6 +17,7 @@ from closeknit.apis.kai_keys import GROUP_ANNOTATION
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
+from closeknit.dialects.core.owner_references import names_kind
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.kai.implicit_groups import pod_group_key
 from closeknit.dialects.ownership import pod_of
@@ -55,7 +56,7 @@ def set_of(metadata: ObjectMeta) -> str:
     It is that of the owner, or else in the labels. The name of the object shows nothing: how Grove makes
     names has changed.
     """
-    owners = (one.name for one in metadata.owner_references if one.kind == "PodCliqueSet")
+    owners = (one.name for one in metadata.owner_references if names_kind(one, "grove.io", "PodCliqueSet"))
     return next(owners, _labelled_set(metadata.labels))
 
 
@@ -132,7 +133,11 @@ def deployment_notes(view: View, pod_clique_set: Stored[PodCliqueSet]) -> Iterat
     The operator's own set would have this name, so there is room for one of the two, and it is one workload.
     """
     name, metadata = pod_clique_set.name, pod_clique_set.content.metadata
-    owners = {one.name for one in metadata.owner_references if one.kind == "DynamoGraphDeployment"}
+    owners = {
+        one.name
+        for one in metadata.owner_references
+        if names_kind(one, "nvidia.com", "DynamoGraphDeployment")
+    }
     if (
         name not in owners
         and metadata.labels.get(DEPLOYMENT) != name

@@ -13,6 +13,7 @@ from closeknit.apis.kai_keys import SCHEDULER as KAI_SCHEDULER
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology as KaiTopology
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.dialects.assumed_topologies import Asked, chains, with_assumed
+from closeknit.dialects.core.owner_references import names_kind
 from closeknit.dialects.core.topologies import taken_problems
 from closeknit.dialects.family import Described
 from closeknit.dialects.grove.places import places
@@ -259,7 +260,10 @@ def _kai_topologies_that_differ(view: View) -> Iterator[Reported]:
         ours = usable.get(stored.name) if stored.name not in bound else None
         if ours is None or [level.node_label for level in stored.content.spec.levels] == list(ours.labels):
             continue
-        owners = {owner.kind for owner in stored.content.metadata.owner_references}
-        if not owners & {"ClusterTopology", "ClusterTopologyBinding"}:
+        if not any(
+            names_kind(owner, "grove.io", kind)
+            for owner in stored.content.metadata.owner_references
+            for kind in ("ClusterTopology", "ClusterTopologyBinding")
+        ):
             found = sentences.KAI_TOPOLOGY_DIFFERS.at(_LEVELS, name=stored.name, levels=ours.labels)
             yield stored.report(found)

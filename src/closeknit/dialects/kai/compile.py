@@ -22,6 +22,7 @@ from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.core.pods import MOST_PODS, Shape, Stage, read_template, template_problems
 from closeknit.dialects.core.priority import created, preempts, priority_of
+from closeknit.dialects.core.time_limits import time_limit
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.kai.constraints import Constraints, constraints
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf
@@ -37,7 +38,7 @@ from closeknit.dialects.kai.members import (
 )
 from closeknit.dialects.kai.node_pools import in_pool, unlabelled_nodes
 from closeknit.dialects.kai.owners import check_joining, condensed_groups, implicit_groups, owner_named
-from closeknit.dialects.kai.queueing import grace_period, preemption_delay, queued, run_seconds
+from closeknit.dialects.kai.queueing import check_declared_run_time, grace_period, preemption_delay, queued
 from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.rules import minimum_problems, share_problems
 from closeknit.dialects.kai.running_apart import running_apart
@@ -252,7 +253,8 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     known = view.derive(known_topologies, FAMILY, Topology)
     levels = constraints(spec, subgroups, known, made.fields(), found)
     priority = priority_of(view, made.priority_class, made.priority_path, found, PRIORITIES)
-    since, seconds = created(stored, found), run_seconds(stored, found)
+    since = created(stored, found)
+    check_declared_run_time(stored, found)
     pods = [*pods_of(view, made.key, FAMILY)]
     if not view.judging:
         pods += (pod for controller in made.outline.controllers for pod in pods_of(view, controller, ""))
@@ -288,7 +290,6 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
                 priority=priority,
                 preempts=preempts(view, made.priority_class),
                 created=since,
-                run_seconds=seconds,
                 grace_period=grace_period(made.passed_on.get("stalenessGracePeriod", "")),
                 preemption_delay=preemption_delay(made.passed_on.get("preemptionDelay", "")),
                 maker=stored.key,
@@ -350,6 +351,9 @@ def _judged(
             if pod.stage is Stage.RUNNING
         )
     )
+    limit = time_limit(stored, (pod for pods in present.by_leaf.values() for pod in pods))
+    if limit is not None:
+        base = replace(base, run_seconds=limit)
     workload: Workload | None = None
     others = problems
     if problems:

@@ -13,6 +13,7 @@ import msgspec
 from closeknit.apis.kai_keys import GROUP_ANNOTATION, SKIP, SUBGROUP_LABEL
 from closeknit.dialects.core.kinds import value_at
 from closeknit.dialects.core.minimum_members import ExpectedPod
+from closeknit.dialects.core.owner_references import controller_reference, refers_to
 from closeknit.dialects.core.pod_makers import GANGS, made_pods, speaks_for_itself
 from closeknit.dialects.core.pod_roles import PodRole
 from closeknit.dialects.core.pods import ReadPod, Stage, read_template
@@ -62,8 +63,8 @@ def expected_members(
         present = sum(
             pod.stage not in (Stage.FAILED, Stage.LEAVING)
             for pod in pods
-            for owner in pod.stored.content.metadata.owner_references
-            if owner.controller and owner.name == stored.name
+            for owner in (controller_reference(pod.stored.content.metadata),)
+            if owner is not None and refers_to(owner, pod.stored.key.namespace, stored)
         )
         for stem, role in _roles(stored):
             if role.template.metadata.annotations.get(GROUP_ANNOTATION) != group.name:

@@ -14,6 +14,7 @@ from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.pod_makers import PodMaker
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.core.notes import instead_of, not_in_sight
+from closeknit.dialects.core.owner_references import is_owned_by, keys_named
 from closeknit.dialects.core.pod_makers import speaks_for_itself
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, pod_group_key
@@ -52,13 +53,13 @@ OWNERS: Mapping[
 """What KAI groups by itself: how to read it, and the PodGroups that are made of it."""
 
 
-def _owners_of(group: Stored[PodGroup]) -> Iterator[tuple[str, str, str]]:
+def _owners_of(group: Stored[PodGroup]) -> Iterator[Key]:
     for owner in group.content.metadata.owner_references:
-        yield group.namespace, owner.kind, owner.name
+        yield from keys_named(owner, group.key.namespace)
 
 
 GROUPS_BY_OWNER = Index("kai-pod-groups-by-owner", PodGroup, _owners_of)
-"""PodGroups by namespace, kind and name of their owners."""
+"""PodGroups by the keys of their owners."""
 
 
 def owner_of(pod: Stored[Pod]) -> Key | None:
@@ -101,8 +102,7 @@ def _groups(view: View, key: Key, *, alike_once: bool) -> tuple[ImplicitGroup, .
     owner = view.derive(owner_named, key)
     if owner is None or not owner.is_grouped_by_kai or joins(stored, view):
         return ()
-    named = (stored.namespace, stored.object.kind, stored.name)
-    owned = [group.name for group in view.found(GROUPS_BY_OWNER.name, named)]
+    owned = [group.name for group in view.found(GROUPS_BY_OWNER.name, key) if is_owned_by(group, stored)]
     few = _condensed(owner) if alike_once else owner
     if few is None:
         return None

@@ -15,7 +15,6 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-from closeknit.apis.batch_v1 import Job
 from closeknit.apis.closeknit_keys import RUN_SECONDS
 from closeknit.apis.kai_keys import GRACE_PERIOD, PREEMPTION_DELAY
 from closeknit.apis.scheduling_run_ai_v2 import Queue, QueueResource, QueueSpec
@@ -97,15 +96,11 @@ def _written(stored: Stored[Any], field: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def run_seconds(stored: Stored[Any], found: list[Problem]) -> float | None:
-    """How long an object says that it runs at most: by annotation, or as the deadline of a Job."""
+def check_declared_run_time(stored: Stored[Any], found: list[Problem]) -> None:
+    """A declared run time is a hint, which no decision relies on (`core/time_limits`), but is a number."""
     written = stored.content.metadata.annotations.get(RUN_SECONDS)
-    if written is not None:
-        long = float(written) if _SECONDS.fullmatch(written) else 0.0
-        if long > 0:
-            return long
+    if written is not None and not (_SECONDS.fullmatch(written) and float(written) > 0):
         found.append(sentences.NOT_A_RUN_TIME.at(("metadata", "annotations", RUN_SECONDS), value=written))
-    return stored.content.spec.active_deadline_seconds if isinstance(stored.content, Job) else None
 
 
 def _accounts(view: View, name: str, *, preemptible: bool) -> tuple[Account, ...]:

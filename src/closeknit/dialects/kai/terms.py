@@ -19,10 +19,10 @@ from closeknit.dialects.core.priority import created, preempts, priority_of
 from closeknit.dialects.kai.constraints import Constraints, constraints
 from closeknit.dialects.kai.members import DEFAULT
 from closeknit.dialects.kai.queueing import (
+    check_declared_run_time,
     grace_period,
     preemption_delay,
     queued,
-    run_seconds,
     written_grace_period,
     written_preemptibility,
     written_preemption_delay,
@@ -82,7 +82,8 @@ def group_terms(view: View, key: Key) -> GroupTerms:
     else:
         terms = _terms_of(view, group.spec, exists=exists)
     found = [*terms.problems, *field_problems(stored.written), *terms.wrong_priority]
-    since, seconds = created(stored, found), run_seconds(stored, found)
+    since = created(stored, found)
+    check_declared_run_time(stored, found)
     subgroups = terms.subgroups
     assumed = assumed_pods(
         group.metadata.annotations, lambda: subgroups.leaves() if subgroups.subgroups else [DEFAULT], found
@@ -95,7 +96,6 @@ def group_terms(view: View, key: Key) -> GroupTerms:
             priority=terms.priority,
             preempts=terms.preempts,
             created=since,
-            run_seconds=seconds,
             grace_period=grace_period(written_grace_period(stored)),
             preemption_delay=preemption_delay(written_preemption_delay(stored)),
         ),

@@ -11,6 +11,7 @@ from closeknit.apis.kubeflow_org_v1 import PyTorchJob
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.pod_makers import PodMaker
 from closeknit.dialects.core.kinds import value_at
+from closeknit.dialects.core.owner_references import is_owned_by
 from closeknit.dialects.core.pod_makers import GANGS, MadePods, made_pods, speaks_for_itself
 from closeknit.dialects.core.pod_roles import Gang, PodRole
 from closeknit.dialects.core.pods import ReadPod, read_template
@@ -83,12 +84,7 @@ def _is_of(workload: Stored[wire.Workload], stored: Stored[Any]) -> bool:
     metadata = workload.content.metadata
     kind, name = metadata.annotations.get(keys.OWNER_KIND, ""), metadata.annotations.get(keys.OWNER_NAME, "")
     named = kind.endswith(f"Kind={stored.object.kind}") and name.partition(".")[0] == stored.name
-    return workload.namespace == stored.namespace and (
-        named
-        or any(
-            (each.kind, each.name) == (stored.object.kind, stored.name) for each in metadata.owner_references
-        )
-    )
+    return (named and workload.namespace == stored.namespace) or is_owned_by(workload, stored)
 
 
 def whole(key: Key) -> tuple[Key, int]:

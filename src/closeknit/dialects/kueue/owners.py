@@ -16,6 +16,7 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.meta_v1 import ObjectMeta, OwnerReference
+from closeknit.dialects.core.owner_references import controller_reference, names_kind, owner_named, refers_to
 from closeknit.dialects.core.pod_makers import GANGS
 from closeknit.dialects.core.pods import ReadPod, by_rank
 from closeknit.dialects.kueue.queued_workload import labels_of
@@ -38,6 +39,10 @@ _GROUPS = {
     **{kind: group for group, kind in GANGS if kind in ONE_WORKLOAD},
 }
 """The API groups of the kinds that a Workload is made from."""
+_MOST_OWNERS = 8
+"""How far the owners of an object are followed."""
+_LABELLED = (("", "Pod"), ("batch", "Job"))
+"""Controllers of pods that the controller of a Job or JobSet has labelled."""
 _KIND = re.compile(r", Kind=(\w+)", re.ASCII)
 _BY_LABELS = "kueue pods by the labels of their maker"
 _BY_OWNER = "kueue workloads by owner"
@@ -48,19 +53,21 @@ _BY_WORKLOAD = "kueue owners by workload"
 def owner_of(pod: Stored[core_v1.Pod]) -> Key | None:
     """The Job, JobSet or Workload that Kueue has marked a pod as part of, or the group of pods it queues in.
 
-    A pod that queues by itself is the only one of the group of its own name.
+    A pod that queues by itself is the only one of the group of its own name. One with a controller does so
+    where it was marked at admission, since its controller does not queue.
     """
     labels, annotations = pod.content.metadata.labels, pod.content.metadata.annotations
-    controller = _controller(pod.content.metadata)
+    controller = controller_reference(pod.content.metadata)
     marked = keys.POD_SET in labels or keys.WORKLOAD in annotations
     if keys.POD_GROUP in labels and keys.QUEUE in labels:
         return queued_key("Pod", pod.namespace, labels[keys.POD_GROUP])
     if marked and (name := labels.get(job_keys.JOB_SET)):
         return queued_key("JobSet", pod.namespace, name)
+    if controller is not None and _queues_alone(pod.content.metadata):
+        return queued_key("Pod", pod.namespace, pod.name)
     if controller is not None:
-        return (
-            queued_key("Job", pod.namespace, controller.name) if marked and controller.kind == "Job" else None
-        )
+        job = marked and names_kind(controller, "batch", "Job")
+        return queued_key("Job", pod.namespace, controller.name) if job else None
     if marked and (name := labels.get(job_keys.JOB_NAME)):
         return queued_key("Job", pod.namespace, name)
     if keys.QUEUE in labels:
@@ -79,10 +86,10 @@ def workload_owner(workload: Stored[wire.Workload]) -> Key:
     """
     metadata = workload.content.metadata
     owners = metadata.owner_references
-    controller = _controller(metadata)
-    if controller is not None and controller.kind in _GROUPS:
+    controller = controller_reference(metadata)
+    if controller is not None and _is_queued_kind(controller):
         return queued_key(controller.kind, workload.namespace, controller.name)
-    if any(owner.kind == "Pod" for owner in owners):
+    if any(names_kind(owner, "", "Pod") for owner in owners):
         return queued_key("Pod", workload.namespace, workload.name)
     kind = _KIND.search(metadata.annotations.get(keys.OWNER_KIND, ""))
     name = metadata.annotations.get(keys.OWNER_NAME, "")
@@ -102,8 +109,11 @@ def group_pods(view: View, group: Key) -> tuple[ReadPod, ...]:
         pod
         for pod in pods_of(view, group, FAMILY, all_waiting=True)
         if keys.QUEUE in labels_of(pod)
-        and _controller(pod.stored.content.metadata) is None
-        # The pods of a Job may carry the label of its queue, and do not queue by themselves.
+        # The pods of a Job that queues may carry the label of its queue, and do not queue by themselves.
+        and (
+            controller_reference(pod.stored.content.metadata) is None
+            or _queues_alone(pod.stored.content.metadata)
+        )
         and (keys.POD_GROUP in labels_of(pod) or pod.name == group.name)
     )
     return tuple(sorted(pods, key=by_rank))
@@ -117,15 +127,59 @@ def queued_object(view: View, key: Key) -> Stored[Any] | None:
     stored = view.get(key)
     if key.kind in ONE_WORKLOAD:
         return stored
-    return stored if stored is not None and queues(stored.content) else None
+    return stored if stored is not None and queues(view, stored) else None
 
 
-def queues(content: object) -> bool:
+def queues(view: View, stored: Stored[Any]) -> bool:
     """Whether this is a Job or JobSet that queues in Kueue."""
+    # One that is part of something larger which queues, such as a JobSet, queues with it.
+    return asks_to_queue(stored.content) and not is_part_of_queued(view, stored)
+
+
+def is_part_of_queued(view: View, stored: Stored[Any]) -> bool:
+    """Whether a controller of an object queues in its place: one that is there, or has its quota.
+
+    A reference is the word of whoever wrote it. In files, where the controller may be omitted, it is taken.
+    """
+    for _ in range(_MOST_OWNERS):
+        reference = controller_reference(stored.content.metadata)
+        if reference is None:
+            return False
+        if not stored.live:
+            return True
+        if not _is_queued_kind(reference):
+            return False
+        owner = owner_named(view, reference, stored.key.namespace)
+        if owner is None:
+            return _has_quota(view, reference, stored.key.namespace)
+        if keys.QUEUE in owner.content.metadata.labels:
+            return True
+        stored = owner
+    return False
+
+
+def _has_quota(view: View, reference: OwnerReference, namespace: str) -> bool:
+    """Whether the Workload of an owner of which the kind is not followed was admitted.
+
+    The status of a Workload is written by the operator of Kueue alone.
+    """
+    return any(
+        workload.content.status.admission is not None
+        and (controller := controller_reference(workload.content.metadata)) is not None
+        and controller.uid == reference.uid
+        for workload in view.found(_BY_OWNER, queued_key(reference.kind, namespace, reference.name))
+    )
+
+
+def _queues_alone(metadata: ObjectMeta) -> bool:
+    """Whether a pod was marked at admission because no controller of it queues."""
+    return keys.QUEUE in metadata.labels and metadata.labels.get(keys.MANAGED) == "true"
+
+
+def asks_to_queue(content: object) -> bool:
+    """Whether a Job or JobSet names a queue, or asks for a topology in Kueue's words."""
     if isinstance(content, Job):
-        # One that is part of something larger, such as a JobSet, queues with it.
-        alone = _controller(content.metadata) is None
-        return alone and _speaks_to_kueue(content.metadata, content.spec.template.metadata)
+        return _speaks_to_kueue(content.metadata, content.spec.template.metadata)
     if isinstance(content, JobSet):
         inner = [
             metadata
@@ -231,7 +285,8 @@ def _wanted(view: View, owner: Key) -> Key | None:
     named.extend(_workloads_named(stored))
     ownerless = (each for key in named if (each := view.get(key)) and workload_owner(each) == key)
     known = (each for value in _uid(stored.namespace, metadata.uid) for each in view.found(_BY_OWNER, value))
-    every = (*view.found(_BY_OWNER, owner), *ownerless, *known)
+    by_owner = (each for each in view.found(_BY_OWNER, owner) if _can_be_of(each, stored))
+    every = (*by_owner, *ownerless, *known)
     return next((_latest(view, each.key) for each in every), None)
 
 
@@ -271,8 +326,8 @@ def _labelled(view: View, owner: Key) -> Iterator[ReadPod]:
 
 
 def _labelling(pod: Stored[core_v1.Pod]) -> Iterator[Key]:
-    labels, controller = pod.content.metadata.labels, _controller(pod.content.metadata)
-    if controller is not None and controller.kind not in ("Pod", "Job"):
+    labels, controller = pod.content.metadata.labels, controller_reference(pod.content.metadata)
+    if controller is not None and not any(names_kind(controller, *kind) for kind in _LABELLED):
         return
     if name := labels.get(job_keys.JOB_SET):
         yield queued_key("JobSet", pod.namespace, name)
@@ -293,8 +348,19 @@ def _speaks_to_kueue(metadata: ObjectMeta, *templates: ObjectMeta) -> bool:
     return any(key in each.annotations for each in (metadata, *templates) for key in asked)
 
 
-def _controller(metadata: ObjectMeta) -> OwnerReference | None:
-    return next((each for each in metadata.owner_references if each.controller), None)
+def _is_queued_kind(reference: OwnerReference) -> bool:
+    """Whether a reference names an object of a kind that a Workload is made from."""
+    return reference.kind in _GROUPS and names_kind(reference, _GROUPS[reference.kind], reference.kind)
+
+
+def _can_be_of(workload: Stored[wire.Workload], owner: Stored[Any]) -> bool:
+    """Whether a Workload was not made from an earlier object of its owner's name."""
+    controller = controller_reference(workload.content.metadata)
+    return (
+        controller is None
+        or not _is_queued_kind(controller)
+        or refers_to(controller, workload.key.namespace, owner)
+    )
 
 
 def queued_key(kind: str, namespace: str, name: str) -> Key:

@@ -10,8 +10,9 @@ from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
+from closeknit.dialects.core.owner_references import controller_reference, names_kind
 from closeknit.dialects.kueue.admitted import has_quota
-from closeknit.dialects.kueue.owners import queues
+from closeknit.dialects.kueue.owners import asks_to_queue
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import Path
@@ -83,7 +84,7 @@ def workload_changes(old: Stored[wire.Workload], new: Stored[wire.Workload], _: 
 
 def job_changes(old: Stored[Any], new: Stored[Any], _: View) -> Iterator[Problem]:
     """A Job or JobSet that runs keeps its queue, its priority and what its pods ask of the topology."""
-    if not queues(old.content) or new.content.spec.suspend:
+    if new.content.spec.suspend or not asks_to_queue(old.content) or _is_child(old):
         return
     before, after = old.content.metadata, new.content.metadata
     running = sentences.FIXED_WHILE_RUNNING
@@ -98,6 +99,15 @@ def job_changes(old: Stored[Any], new: Stored[Any], _: View) -> Iterator[Problem
         partial = keys.MIN_PARALLELISM in before.annotations and not old.content.spec.suspend
         if partial and was != now:
             yield sentences.PARALLELISM_FIXED.at(("spec", "parallelism"), before=1 if was is None else was)
+
+
+def _is_child(job: Stored[Any]) -> bool:
+    """Whether a Job may be part of one that queues, by which it is changed."""
+    reference = controller_reference(job.content.metadata)
+    return reference is not None and any(
+        names_kind(reference, group, kind)
+        for group, kind in (("batch", "Job"), ("jobset.x-k8s.io", "JobSet"))
+    )
 
 
 def pod_changes(old: Stored[core_v1.Pod], new: Stored[core_v1.Pod], _: View) -> Iterator[Problem]:

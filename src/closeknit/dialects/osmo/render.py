@@ -16,6 +16,7 @@ from closeknit.dialects.family import Rendered
 from closeknit.dialects.kai.to_pod_group import to_topology_object
 from closeknit.dialects.osmo.compile import open_groups
 from closeknit.dialects.osmo.naming import PRIORITIES, PRIORITY_LABEL, TASK_LABEL, class_of, fitted
+from closeknit.dialects.osmo.policy import Mount, mount_of
 from closeknit.dialects.osmo.pools import ReadPool, pool_named, share_of
 from closeknit.dialects.osmo.tree import Subgroup
 from closeknit.dialects.osmo.workflows import ReadWorkflow, Task, TaskGroup, pod_name, workflow_of
@@ -192,7 +193,25 @@ def _pod_spec(task: Task, pool: ReadPool | None) -> dict[str, Any]:
         **({"hostNetwork": True} if task.given.host_network else {}),
         **(copy.deepcopy(dict(task.template.terms)) if task.template.terms else {}),
         "containers": [_container(task)],
+        **_volumes(task),
     }
+
+
+def _mounts(task: Task) -> list[Mount]:
+    """The directories of the host that a task sees; `policy` has checked that its platform allows them."""
+    return [mount for written in task.given.volume_mounts if (mount := mount_of(written)) is not None]
+
+
+def _volumes(task: Task) -> dict[str, Any]:
+    sources = dict.fromkeys(mount.source for mount in _mounts(task))
+    made = [{"name": f"host-{i}", "hostPath": {"path": source}} for i, source in enumerate(sources)]
+    return {"volumes": made} if made else {}
+
+
+def _volume_mounts(task: Task) -> list[dict[str, str]]:
+    mounts = _mounts(task)
+    names = {source: f"host-{i}" for i, source in enumerate(dict.fromkeys(each.source for each in mounts))}
+    return [{"name": names[mount.source], "mountPath": mount.target} for mount in mounts]
 
 
 def _container(task: Task) -> dict[str, Any]:
@@ -205,6 +224,7 @@ def _container(task: Task) -> dict[str, Any]:
         "args": [str(word) for word in given.args],
         "env": environment,
         "securityContext": {"privileged": True} if given.privileged else {},
+        "volumeMounts": _volume_mounts(task),
     }
     return {
         "name": fitted(given.name),

@@ -10,6 +10,7 @@ from closeknit.dialects.osmo import rules
 from closeknit.dialects.osmo.dependencies import input_problems, upstream
 from closeknit.dialects.osmo.exit_actions import ExitActions, exit_actions
 from closeknit.dialects.osmo.naming import digest, fitted, object_name
+from closeknit.dialects.osmo.policy import policy_problems
 from closeknit.dialects.osmo.pools import ReadPool, pool_named, pool_names
 from closeknit.dialects.osmo.resources import DEFAULT, TaskTemplate, TaskTemplates, disagreements, resources
 from closeknit.dialects.osmo.rules import GivenGroup
@@ -110,6 +111,9 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     for kept, given in ((templates, defined), (twice, again)):
         found.extend(first_of(reader.read_all(given, kept)))
     found.extend(first_of(rules.missing_resources(groups, defined)))
+    if pool is not None or not (found or view.partial):
+        # A few files may do without the pool; where it cannot be read, that is a problem already.
+        found.extend(first_of(policy_problems(groups, defined, pool)))
     topology = pool.topology if pool is not None else None
     labels = topology.labels if topology is not None else ()
     either = (templates, {**templates, **twice}) if twice else (templates,)

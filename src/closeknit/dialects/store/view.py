@@ -176,6 +176,36 @@ class View:
         for name in touched:
             self._drop_if_unused(name)
 
+    def recorded(self, function: Callable[[], _T]) -> tuple[_T, frozenset[Change] | None]:
+        """What a function returns, and every question to the store on which that depends.
+
+        None instead of the questions where some are not known any more.
+        """
+        asked: dict[_Source, None] = {}
+        self._at_work.append(asked)
+        try:
+            value = function()
+            return value, self._questions_behind(asked)
+        finally:
+            self._at_work.pop()
+
+    def _questions_behind(self, asked: Iterable[_Source]) -> frozenset[Change] | None:
+        questions: set[Change] = set()
+        seen: set[_Source] = set()
+        pending = list(asked)
+        while pending:
+            source = pending.pop()
+            if source in seen:
+                continue
+            seen.add(source)
+            if isinstance(source[0], str):
+                questions.add((source[0], source[1]))
+            elif (result := self._results.get(source)) is not None:
+                pending.extend(result.sources)
+            else:
+                return None
+        return frozenset(questions)
+
     # ----------------------------------------------------------------------------------- questions
 
     def get(self, key: Key) -> Stored[Any] | None:

@@ -7,6 +7,7 @@ does the work, so that no write happens in the middle of another.
 from __future__ import annotations
 
 from collections import deque
+from enum import Enum, auto
 from typing import Any, Final, TypeAlias
 
 from closeknit.kube.embedded import decoding, definitions, writing
@@ -18,6 +19,16 @@ from closeknit.kube.errors import ApiError
 from closeknit.kube.port import DeleteOptions, Propagation
 
 Place: TypeAlias = tuple[TableKey, Key]
+
+
+class _Found(Enum):
+    """What has become of an owner."""
+
+    LIVING = auto()
+    GONE = auto()
+    UNKNOWN = auto()
+    """Its kind is not served, or it would be in a namespace and its dependent is cluster-wide."""
+
 
 _BACKGROUND: Final = DeleteOptions(propagation=Propagation.BACKGROUND)
 _QUIET: Final = WriteOptions(manager="")
@@ -33,6 +44,10 @@ class Garbage:
         self._dependents: dict[str, dict[Place, None]] = {}
         """By the uid of an owner, those that name it."""
         self._work: deque[Place] = deque()
+        self._undecided: dict[Place, None] = {}
+        """Those with an owner that cannot be looked up, until another kind is served."""
+        self._revision = 0
+        """Of the kinds, when the undecided were last looked at."""
         self._orphaned: deque[str] = deque()
         self._spaces: dict[str, None] = {}
         self._definitions: dict[str, None] = {}
@@ -41,7 +56,9 @@ class Garbage:
     @property
     def idle(self) -> bool:
         """Whether nothing has to be looked at."""
-        return not (self._work or self._orphaned or self._spaces or self._definitions)
+        if self._work or self._orphaned or self._spaces or self._definitions:
+            return False
+        return not self._undecided or self._revision == self._core.kinds.revision
 
     def notice(self, table: Table, event: Event) -> None:
         """Take note of a write."""
@@ -56,7 +73,7 @@ class Garbage:
                 self._dependents.get(owner["uid"], {}).pop(place, None)
             for owner in owners or ():
                 self._dependents.setdefault(owner["uid"], {})[place] = None
-            if any(self._owner(owner, record.key[0]) is None for owner in owners or ()):
+            if any(self._owner(owner, record.key[0]) is not _Found.LIVING for owner in owners or ()):
                 self._work.append(place)
         if after is None:
             assert before is not None
@@ -94,6 +111,10 @@ class Garbage:
         self._sweeping = True
         try:
             while not self.idle:
+                if self._undecided and self._revision != self._core.kinds.revision:
+                    self._revision = self._core.kinds.revision
+                    self._work.extend(self._undecided)
+                    self._undecided.clear()
                 while self._orphaned:
                     for place in list(self._dependents.pop(self._orphaned.popleft(), ())):
                         self._work.append(place)
@@ -124,30 +145,54 @@ class Garbage:
             elif FOREGROUND in finalizers:
                 self._delete_dependents_first(kind, record)
         elif owners := meta.get("ownerReferences"):
-            self._judge(kind, record, owners)
+            self._judge(place, kind, record, owners)
 
-    def _judge(self, kind: Kind, record: Record, owners: list[dict[str, Any]]) -> None:
-        """Delete what has no owner left; drop owners that are gone where others remain."""
-        living = [owner for owner in owners if self._owner(owner, record.key[0]) is not None]
+    def _judge(self, place: Place, kind: Kind, record: Record, owners: list[dict[str, Any]]) -> None:
+        """Delete what has no owner left; drop owners that are gone where others remain.
+
+        Nothing happens while one of them cannot be looked up, as in Kubernetes.
+        """
+        found = [self._owner(owner, record.key[0]) for owner in owners]
+        if _Found.UNKNOWN in found:
+            self._undecided[place] = None
+            self._revision = self._core.kinds.revision
+            return
+        living = [owner for owner, state in zip(owners, found, strict=True) if state is _Found.LIVING]
         if not living:
             self._remove(kind, record, _BACKGROUND)
         elif len(living) < len(owners):
             self._write(kind, record, {"ownerReferences": living})
 
-    def _owner(self, owner: dict[str, Any], namespace: str) -> Record | None:
+    def _owner(self, owner: dict[str, Any], namespace: str) -> _Found:
+        """What has become of an owner of an object in a namespace.
+
+        It is looked up by its kind, the namespace of its dependent and its name, and must have the uid: the
+        uid of an object of another namespace or kind makes no owner (isDangling in Kubernetes'
+        pkg/controller/garbagecollector).
+        """
+        kind = self._core.kinds.of_object(owner["apiVersion"], owner["kind"])
+        if kind is None or (kind.namespaced and not namespace):
+            return _Found.UNKNOWN
         place = self._places.get(owner["uid"])
-        if place is None or place[1][0] not in ("", namespace):
-            return None
-        return self._core.store.table(place[0]).get(place[1])
+        expected = (namespace if kind.namespaced else "", owner["name"])
+        return _Found.LIVING if place == (kind.key, expected) else _Found.GONE
 
     def _dependents_of(self, record: Record) -> list[tuple[Kind, Record]]:
         found = []
-        for table, key in self._dependents.get(record.obj["metadata"]["uid"], ()):
+        uid = record.obj["metadata"]["uid"]
+        for table, key in self._dependents.get(uid, ()):
             kind = self._core.kinds.by_table.get(table)
             dependent = self._core.store.table(table).get(key)
-            if kind is not None and dependent is not None and record.key[0] in ("", key[0]):
+            if kind is not None and dependent is not None and self._has_owner(dependent, uid):
                 found.append((kind, dependent))
         return found
+
+    def _has_owner(self, dependent: Record, uid: str) -> bool:
+        """Whether the object of this uid is what a reference of another means."""
+        return any(
+            one["uid"] == uid and self._owner(one, dependent.key[0]) is _Found.LIVING
+            for one in dependent.obj["metadata"].get("ownerReferences") or ()
+        )
 
     def _release(self, kind: Kind, record: Record) -> None:
         """Let the dependents forget their owner, and then the owner go."""
@@ -165,7 +210,9 @@ class Garbage:
         for its_kind, dependent in self._dependents_of(record):
             owners = dependent.obj["metadata"].get("ownerReferences") or ()
             others = [
-                one for one in owners if one["uid"] != uid and self._owner(one, dependent.key[0]) is not None
+                one
+                for one in owners
+                if one["uid"] != uid and self._owner(one, dependent.key[0]) is not _Found.GONE
             ]
             if others:
                 self._write(its_kind, dependent, {"ownerReferences": others})
@@ -234,7 +281,10 @@ class Garbage:
             for item in list(table.records()):
                 if "deletionTimestamp" not in item.obj["metadata"]:
                     self._remove(kind, item, _BACKGROUND)
-        if not table.count:
+        if self._orphaned:
+            # Their dependents are judged while the kind of their owners is known.
+            self._definitions[name] = None
+        elif not table.count:
             core.kinds.remove(key)
             core.store.drop(key)
             self._drop_finalizer(core.kinds.by_table[definitions.TABLE], record, definitions.CLEANUP)

@@ -166,6 +166,7 @@ class Kinds:
 
     def __init__(self) -> None:
         self._by_path: dict[tuple[str, str, str], tuple[Kind, str]] = {}
+        self._by_object: dict[tuple[str, str], Kind] = {}
         self.by_table: dict[TableKey, Kind] = {}
         self.revision = 0
         """Rises with every change, so that answers made of all kinds can be kept until then."""
@@ -176,6 +177,7 @@ class Kinds:
         self.by_table[kind.key] = kind
         for version, resource in kind.resources.items():
             self._by_path[resource.group, resource.version, resource.plural] = (kind, version)
+            self._by_object[resource.api_version, resource.kind] = kind
         self.revision += 1
 
     def remove(self, key: TableKey) -> None:
@@ -183,6 +185,7 @@ class Kinds:
         old = self.by_table.pop(key, None)
         if old is not None:
             self._by_path = {path: found for path, found in self._by_path.items() if found[0] is not old}
+            self._by_object = {name: kind for name, kind in self._by_object.items() if kind is not old}
             self.revision += 1
 
     def find(self, group: str, version: str, plural: str) -> tuple[Kind, str] | None:
@@ -198,10 +201,7 @@ class Kinds:
 
     def of_object(self, api_version: str, name: str) -> Kind | None:
         """The kind of objects that call themselves so."""
-        for kind, resource in self.served():
-            if resource.kind == name and resource.api_version == api_version:
-                return kind
-        return None
+        return self._by_object.get((api_version, name))
 
     def served(self) -> Iterator[tuple[Kind, Resource]]:
         """Every kind in every version."""

@@ -230,6 +230,7 @@ class PodRules(Rules):
                 yield bad_value(
                     "spec.nodeSelector", selector, "only additions are allowed (no mutations or deletions)"
                 )
+        yield from _deadline_problems(new.get("activeDeadlineSeconds"), was.get("activeDeadlineSeconds"))
         if _frozen(new, gated=gated) != _frozen(was, gated=gated):
             yield forbidden(
                 "spec",
@@ -237,6 +238,15 @@ class PodRules(Rules):
                 "`spec.activeDeadlineSeconds`, further `spec.tolerations` and fewer `spec.schedulingGates` "
                 "may change",
             )
+
+
+def _deadline_problems(new: int | None, was: int | None) -> Iterator[Cause]:
+    """The deadline of a pod that exists can be set and lowered."""
+    path = "spec.activeDeadlineSeconds"
+    if was is not None and new is None:
+        yield bad_value(path, new, "must not update from a positive integer to nil value")
+    elif was is not None and new is not None and new > was:
+        yield bad_value(path, new, "must be less than or equal to previous value")
 
 
 def _frozen(spec: Mapping[str, Any], *, gated: bool) -> dict[str, Any]:

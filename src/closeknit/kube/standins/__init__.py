@@ -11,6 +11,7 @@ from random import Random
 
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.mirror import Mirror
+from closeknit.kube.owners import controllers_of
 from closeknit.kube.port import KubernetesApi, Object
 from closeknit.kube.resources import (
     JOB_SETS,
@@ -52,10 +53,12 @@ async def run_standins(
             tasks.create_task(mirror.run())
         tasks.create_task(Kubelet(api, pods, nodes, clock=clock, leases=leases).run())
         if controllers:
-            jobs: Mirror[Object] = Mirror(api, JOBS, random=dice, clock=clock, indexes={"owner": owner_of})
+            jobs: Mirror[Object] = Mirror(
+                api, JOBS, random=dice, clock=clock, indexes={"owner": controllers_of}
+            )
             sets: Mirror[Object] = Mirror(api, JOB_SETS, random=dice, clock=clock)
             claims: Mirror[Object] = Mirror(
-                api, RESOURCE_CLAIMS, random=dice, clock=clock, indexes={"owner": owner_of}
+                api, RESOURCE_CLAIMS, random=dice, clock=clock, indexes={"owner": controllers_of}
             )
             templates: Mirror[Object] = Mirror(api, RESOURCE_CLAIM_TEMPLATES, random=dice, clock=clock)
             volumes: Mirror[Object] = Mirror(
@@ -70,9 +73,3 @@ async def run_standins(
             tasks.create_task(storage.run())
             tasks.create_task(JobController(api, jobs, pods, clock=clock).run())
             tasks.create_task(JobSetController(api, sets, jobs, clock=clock).run())
-
-
-def owner_of(obj: Object) -> list[str]:
-    """The uid of the controller that an object belongs to."""
-    owners = obj["metadata"].get("ownerReferences") or ()
-    return [one["uid"] for one in owners if one.get("controller")]

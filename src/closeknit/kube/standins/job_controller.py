@@ -9,6 +9,7 @@ from typing import Final
 from closeknit.kube.clock import Clock
 from closeknit.kube.errors import NotFoundError
 from closeknit.kube.mirror import Key, Mirror
+from closeknit.kube.owners import controllers_of, identity_of
 from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch, Object, Propagation
 from closeknit.kube.resources import JOBS, PODS
 from closeknit.kube.standins import job_pods
@@ -48,7 +49,7 @@ class JobController:
             return None
         if job["spec"].get("managedBy", _OURS) != _OURS:
             return None
-        own = [pod for pod in pods if _owner_uid(pod) == job["metadata"]["uid"]]
+        own = [pod for pod in pods if identity_of(JOBS, job) in controllers_of(pod)]
         plan = rules.decide(job, own, self._clock.now())
         # Pods of an earlier Job of this name are nobody's to count.
         plan.releases += [pod for pod in pods if job_pods.holds(pod) and pod not in own]
@@ -101,16 +102,11 @@ class JobController:
             await self._pods.reached(last)
 
 
-def _owner_uid(pod: Object) -> str:
-    owners = pod["metadata"].get("ownerReferences") or ()
-    return next((str(owner["uid"]) for owner in owners if owner.get("controller")), "")
-
-
 def job_key(pod: Object) -> list[Key]:
     """The Job that a pod belongs to."""
     meta = pod["metadata"]
     return [
         Key(meta["namespace"], owner["name"])
         for owner in meta.get("ownerReferences") or ()
-        if owner.get("controller") and owner.get("kind") == "Job"
+        if owner.get("controller") and (owner.get("apiVersion"), owner.get("kind")) == ("batch/v1", "Job")
     ]

@@ -9,6 +9,7 @@ from typing import Final
 from closeknit.kube.clock import Clock
 from closeknit.kube.errors import AlreadyExistsError, NotFoundError
 from closeknit.kube.mirror import Key, Mirror
+from closeknit.kube.owners import identity_of
 from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch, Object, Propagation
 from closeknit.kube.resources import JOB_SETS, JOBS
 from closeknit.kube.standins import job_sets as rules
@@ -31,7 +32,7 @@ class JobSetController:
         self._reconciler = Reconciler(self._reconcile, clock)
 
     async def run(self) -> None:
-        """Look after JobSets until cancelled. The Jobs must have an index ``owner``."""
+        """Look after JobSets until cancelled. The Jobs must have the index ``owner``: ``controllers_of``."""
         await self._sets.synced()
         await self._jobs.synced()
         async with asyncio.TaskGroup() as tasks:
@@ -43,7 +44,9 @@ class JobSetController:
         job_set = self._sets.get(key.name, key.namespace)
         if job_set is None or job_set["spec"].get("managedBy", _OURS) != _OURS:
             return None
-        plan = rules.decide(job_set, self._jobs.by("owner", job_set["metadata"]["uid"]), self._clock.now())
+        plan = rules.decide(
+            job_set, self._jobs.by("owner", identity_of(JOB_SETS, job_set)), self._clock.now()
+        )
         if plan.status is not None:
             patch = MergePatch(
                 {

@@ -3,7 +3,8 @@
 Nothing runs. A pod that is bound to a node becomes ready at once. Annotations of the
 pod say what happens then:
 
-- ``closeknit.dev/run-seconds``: how long it runs; without it, until it is deleted.
+- ``closeknit.dev/run-seconds``: how long it runs; without it, until it is deleted, or its
+  ``activeDeadlineSeconds`` are over.
 - ``closeknit.dev/exit-code``: what its containers end with; not 0 makes the pod fail.
 - ``closeknit.dev/evict``: ``"true"`` makes the node put the pod out, as under pressure.
 - ``closeknit.dev/starts-after``: which other pods must be ready before it starts.
@@ -85,12 +86,23 @@ def decide(pod: Mapping[str, Any], now: datetime) -> Step | None:
         )
     if phase == "Pending":
         return Report({"phase": "Running", "startTime": timestamp(now), **_running(pod, now)})
-    seconds = _number(annotations.get(RUN_SECONDS))
+    ran = (now - _moment(status.get("startTime"), now)).total_seconds()
+    seconds, deadline = _number(annotations.get(RUN_SECONDS)), spec.get("activeDeadlineSeconds")
+    if deadline is not None and (seconds is None or deadline < seconds):
+        if ran < deadline:
+            return Wait(deadline - ran)
+        return Report(
+            {
+                "phase": "Failed",
+                "reason": "DeadlineExceeded",
+                "message": "Pod was active on the node longer than the specified deadline",
+                **_ended(pod, now, None),
+            }
+        )
     if seconds is None:
         return None
-    left = seconds - (now - _moment(status.get("startTime"), now)).total_seconds()
-    if left > 0:
-        return Wait(left)
+    if ran < seconds:
+        return Wait(seconds - ran)
     code = int(min(_number(annotations.get(EXIT_CODE)) or 0, _LARGEST_CODE))
     return Report({"phase": "Failed" if code else "Succeeded", **_ended(pod, now, code)})
 
@@ -293,6 +305,7 @@ def runs_on(pod: Mapping[str, Any]) -> bool:
         status.get("phase") == "Running"
         and "deletionTimestamp" not in meta
         and annotations.keys().isdisjoint(_STIRRING)
+        and "activeDeadlineSeconds" not in pod["spec"]
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from closeknit.kube.clock import Clock
 from closeknit.kube.errors import NotFoundError
 from closeknit.kube.mirror import Key, Mirror
+from closeknit.kube.owners import identity_of
 from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch, Object
 from closeknit.kube.resources import PODS, RESOURCE_CLAIMS
 from closeknit.kube.standins.reconciling import Reconciler, own_key
@@ -86,7 +87,7 @@ class ClaimController:
         *,
         clock: Clock,
     ) -> None:
-        """The claims must have the index ``owner``: the uid of the pod that each was made for."""
+        """The claims must have the index ``owner``: ``controllers_of``."""
         self._api = api
         self._pods = pods
         self._claims = claims
@@ -124,7 +125,7 @@ class ClaimController:
         pod = self._pods.get(key.name, key.namespace)
         if pod is None or is_done(pod) or pod["metadata"].get("deletionTimestamp"):
             return None
-        made = [each for each in self._claims.by("owner", pod["metadata"]["uid"]) if pod_claim(each)]
+        made = [each for each in self._claims.by("owner", identity_of(PODS, pod)) if pod_claim(each)]
         templates = {
             each["metadata"]["name"]: each
             for each in self._templates
@@ -169,7 +170,8 @@ class ClaimController:
             left = [each for each in finalizers if each != FINALIZER] or None
             body = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}
             claim = await self._patch(key, body)
-        owner = next((each for each in meta.get("ownerReferences") or () if each["kind"] == "Pod"), None)
+        owners = meta.get("ownerReferences") or ()
+        owner = next((each for each in owners if (each["apiVersion"], each["kind"]) == ("v1", "Pod")), None)
         unused = owner is not None and not valid and not going
         if owner is not None and unused and is_done(self._consumer(key.namespace, owner)):
             options = DeleteOptions(uid=meta["uid"])

@@ -296,7 +296,12 @@ def test_a_topology_of_kai_that_grove_did_not_make_is_not_taken_over() -> None:
         "spec": {"levels": [{"nodeLabel": "z"}]},
     }
     mine = topology({"zone": "z", "rack": "r"}, "theirs", "ClusterTopologyBinding")
-    made = {**theirs["metadata"], "ownerReferences": [{"kind": "ClusterTopologyBinding", "name": "theirs"}]}
+    made = {
+        **theirs["metadata"],
+        "ownerReferences": [
+            {"apiVersion": "grove.io/v1alpha1", "kind": "ClusterTopologyBinding", "name": "theirs"}
+        ],
+    }
 
     assert reported(mine, json.dumps(theirs)) == [
         finding(grove.KAI_TOPOLOGY_DIFFERS, "2:spec.levels", levels=("z", "r"), name="theirs")

@@ -47,7 +47,11 @@ def full() -> View:
         *(pod_group({"queue": "q"}, name=f"g{i}") for i in range(MANY)),
         *(pod(f"p{i}", group=f"g{i}") for i in range(MANY)),
         *(changed(job(), name=f"j{i}", labels={"kai.scheduler/queue": "q"}) for i in range(MANY)),
-        pod_group({"queue": "q"}, name="own", ownerReferences=[{"kind": "Job", "name": "j0"}]),
+        pod_group(
+            {"queue": "q"},
+            name="own",
+            ownerReferences=[{"apiVersion": "batch/v1", "kind": "Job", "name": "j0"}],
+        ),
     )
 
 
@@ -72,7 +76,9 @@ def test_a_changed_pod_has_its_pod_group_read_again_and_no_other(full: View) -> 
 
 def test_a_pod_group_for_a_job_has_that_job_read_again_and_no_other(full: View) -> None:
     everything(full)
-    text = pod_group({"queue": "q"}, name="late", ownerReferences=[{"kind": "Job", "name": "j7"}])
+    text = pod_group(
+        {"queue": "q"}, name="late", ownerReferences=[{"apiVersion": "batch/v1", "kind": "Job", "name": "j7"}]
+    )
 
     full.put(view(text).of(PodGroup)[0])
     counted = everything(full)

@@ -152,7 +152,17 @@ def test_pods_that_run_already_take_their_place_in(text: str, pod: str, leaf: st
         ),
         pytest.param(job({"kai.scheduler/skip-podgrouper": "true"}), id="told to be left alone"),
         pytest.param(
-            changed(job(), ownerReferences=[{"kind": "JobSet", "name": "s", "controller": True}]),
+            changed(
+                job(),
+                ownerReferences=[
+                    {
+                        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+                        "kind": "JobSet",
+                        "name": "s",
+                        "controller": True,
+                    }
+                ],
+            ),
             id="of a JobSet, which is grouped as a whole",
         ),
         pytest.param(
@@ -174,7 +184,11 @@ def test_nothing_is_made_of_a_job(text: str) -> None:
     [
         pytest.param(pod_group({"minMember": 3}, name="pg-x"), id="by its name"),
         pytest.param(
-            pod_group({"minMember": 3}, name="pg-x-u7", ownerReferences=[{"kind": "Job", "name": "x"}]),
+            pod_group(
+                {"minMember": 3},
+                name="pg-x-u7",
+                ownerReferences=[{"apiVersion": "batch/v1", "kind": "Job", "name": "x"}],
+            ),
             id="by its owner",
         ),
     ],

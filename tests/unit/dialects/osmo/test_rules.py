@@ -352,6 +352,65 @@ def test_a_workflow_without_topology_keys_needs_no_pool() -> None:
     assert reported(workflow(["a", "b"])) == []
 
 
+DGX = pool(default_platform="dgx", platforms={"dgx": {"allowed_mounts": ["/data/"]}})
+TASK_PATH = "2:workflow.tasks[0]"
+OF_DGX = {"platform": "dgx", "pool": "p"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "want"),
+    [
+        pytest.param(
+            {"privileged": True},
+            [finding(osmo.PRIVILEGED_NOT_ALLOWED, f"{TASK_PATH}.privileged", **OF_DGX)],
+            id="privileged containers are not allowed unless a platform says so",
+        ),
+        pytest.param(
+            {"hostNetwork": True},
+            [finding(osmo.HOST_NETWORK_NOT_ALLOWED, f"{TASK_PATH}.hostNetwork", **OF_DGX)],
+            id="the network of the host is not allowed unless a platform says so",
+        ),
+        pytest.param(
+            {"volumeMounts": ["/data", "/database:/data/x"]},
+            [
+                finding(
+                    osmo.MOUNT_NOT_ALLOWED,
+                    f"{TASK_PATH}.volumeMounts[1]",
+                    mount="/database",
+                    remedy=OneOf.among("/database", ["/data"]),
+                    **OF_DGX,
+                )
+            ],
+            id="a directory is allowed by its whole path",
+        ),
+        pytest.param(
+            {"volumeMounts": ["/data/.."]},
+            [finding(osmo.NOT_A_MOUNT, f"{TASK_PATH}.volumeMounts[0]", mount="/data/..")],
+            id="no path climbs",
+        ),
+        pytest.param(
+            {"volumeMounts": ["//data/", "/data:/data"]},
+            [finding(osmo.MOUNTED_TWICE, f"{TASK_PATH}.volumeMounts[1]", target="/data")],
+            id="a path in a container is mounted once",
+        ),
+        pytest.param({"volumeMounts": ["//data/", "/data:/x"]}, [], id="superfluous slashes do not matter"),
+    ],
+)
+def test_tasks_use_of_the_host_what_their_platform_allows(
+    fields: dict[str, Any], want: list[Finding]
+) -> None:
+    assert reported(DGX, spec(pool="p", tasks=[{**TASK, **fields}])) == want
+
+
+def test_nothing_of_the_host_is_used_without_a_platform() -> None:
+    text = spec(pool="p", tasks=[{**TASK, "privileged": True, "volumeMounts": ["/data"]}])
+
+    assert reported(pool(), text) == [
+        finding(osmo.NO_PLATFORM, f"{TASK_PATH}.{field}", task="a")
+        for field in ("privileged", "volumeMounts")
+    ]
+
+
 def test_a_platform_must_be_one_of_the_pool() -> None:
     platforms = {"a100": {"labels": {"gpu": "a100"}}}
 

@@ -11,11 +11,18 @@ from closeknit.kube.standins import kubelet
 from tests.unit.kube.standins.moments import NOW, ago
 
 
-def bound(phase: str = "Pending", *, started: float = 0, node: str = "n1", **metadata: Any) -> dict[str, Any]:
+def bound(
+    phase: str = "Pending",
+    *,
+    started: float = 0,
+    node: str = "n1",
+    spec: dict[str, Any] | None = None,
+    **metadata: Any,
+) -> dict[str, Any]:
     status = {"phase": phase, **({"startTime": ago(started)} if phase == "Running" else {})}
     return {
         "metadata": {"name": "p", "uid": "u", **metadata},
-        "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]},
+        "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}], **(spec or {})},
         "status": status,
     }
 
@@ -45,6 +52,16 @@ def bound(phase: str = "Pending", *, started: float = 0, node: str = "n1", **met
             bound("Running", started=1, annotations={kubelet.RUN_SECONDS: "1", kubelet.EXIT_CODE: "inf"}),
             "Failed",
             id="a code beyond all codes is the largest",
+        ),
+        pytest.param(
+            bound("Running", started=4, spec={"activeDeadlineSeconds": 10}),
+            6.0,
+            id="a pod with a deadline runs until then",
+        ),
+        pytest.param(
+            bound("Running", started=10, spec={"activeDeadlineSeconds": 10}),
+            "Failed",
+            id="and is ended at it",
         ),
         pytest.param(
             bound("Running", annotations={kubelet.RUN_SECONDS: "soon"}),
