@@ -11,11 +11,11 @@ fence)`` instead of the API; there is no other way to write.
 | expired | raises ``LeaseExpiredError``; the term is ending | closed |
 | closed | raises ``LeaseExpiredError`` | |
 
-The check is made when a write is called and, over HTTP, again with the connection in hand (``check_fence``),
-so that nothing that waited for a connection, for credentials or for Retry-After is sent late. It is part of
-the write and not a timer: a process that was stopped (SIGSTOP) runs its ready callbacks before its timers,
-so that a timer would end the term after the queued writes were sent. ``docs/explanation/leadership.md``
-derives the bounds.
+The check is made when a write is called and, over HTTP, again with the connection in hand and when the bytes
+are written (``check_fence``), so that nothing that waited for a connection, for credentials, for Retry-After
+or for its turn is sent late. It is part of the write and not a timer: a process that was stopped (SIGSTOP)
+runs its ready callbacks before its timers, so that a timer would end the term after the queued writes were
+sent. ``docs/explanation/leadership.md`` derives the bounds.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from typing import Any
 
 import aiohttp
 import msgspec
+from aiohttp.abc import AbstractStreamWriter
 
 from closeknit.hub.copying import replace
 from closeknit.kube.clock import Clock
@@ -32,7 +33,7 @@ from closeknit.kube.errors import (
     UnavailableError,
     error_of,
 )
-from closeknit.kube.fencing import check_fence
+from closeknit.kube.fencing import LeaseExpiredError, check_fence
 from closeknit.kube.rest.access import Access, ConfigurationError, Connection
 
 _BROKEN_READS = 3
@@ -84,6 +85,7 @@ class Transport:
         self._requests, self._watches = (
             aiohttp.ClientSession(
                 connector=_FencedConnector(limit=limit, socket_factory=_socket),
+                request_class=_FencedRequest,
                 headers=headers,
                 timeout=aiohttp.ClientTimeout(total=None),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -223,7 +225,7 @@ class Transport:
 
 
 class _FencedConnector(aiohttp.TCPConnector):
-    """Checks a write again when it has its connection; it is then sent within one turn of the loop."""
+    """Checks a write again when it has its connection, which it may have waited for."""
 
     async def connect(
         self,
@@ -239,6 +241,29 @@ class _FencedConnector(aiohttp.TCPConnector):
             connection.release()
             raise
         return connection
+
+
+class _FencedRequest(aiohttp.ClientRequest):
+    """Checks a write for the last time when its bytes are written: headers wait in a buffer for the body.
+
+    aiohttp writes the body in a task of its own (before Python 3.12 in the next turn of the loop, after all
+    answers that came in this one); from here to the system call nothing waits.
+    """
+
+    async def write_bytes(
+        self,
+        writer: AbstractStreamWriter,
+        conn: aiohttp.connector.Connection,
+        content_length: int | None = None,
+    ) -> None:
+        try:
+            check_fence()
+        except LeaseExpiredError as error:
+            # It is raised to the caller that waits for the answer, and the connection is closed.
+            if conn.protocol is not None:
+                conn.protocol.set_exception(error)
+            return
+        await super().write_bytes(writer, conn, content_length)
 
 
 class _BrokenError(Exception):

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -318,6 +319,28 @@ async def test_a_write_is_not_sent_whose_lease_expires_while_it_waits_for_a_conn
         assert [type(each) for each in outcomes] == [type(None)] * 4 + [LeaseExpiredError] * 2
         assert len(script.asked) == 4
         assert await made.send(READ) == b"{}"
+
+
+async def test_a_write_is_not_sent_whose_lease_expires_while_its_bytes_wait_for_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = HandClock()
+    send = aiohttp.ClientRequest.send
+
+    async def stopped(self: aiohttp.ClientRequest, conn: Any) -> aiohttp.ClientResponse:
+        # As when the process is stopped with the connection in hand, before the body is written.
+        clock.skip(11)
+        return await send(self, conn)
+
+    async with transport(answer({})) as (made, script):
+        fence = Fence(clock)
+        fence.extend(10)
+        monkeypatch.setattr(aiohttp.ClientRequest, "send", stopped)
+        with pytest.raises(LeaseExpiredError):
+            await fenced(RestApi(made, random=Random(1)), fence).bind("p", "n", namespace="ns")
+        monkeypatch.undo()
+        assert await made.send(READ) == b"{}"
+        assert script.asked == [("GET", READ.path)]
 
 
 async def test_a_write_that_the_server_asked_to_repeat_later_is_not_repeated_without_the_lease() -> None:
