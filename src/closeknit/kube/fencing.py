@@ -13,9 +13,9 @@ fence)`` instead of the API; there is no other way to write.
 
 The check is made when a write is called and, over HTTP, again with the connection in hand and when the bytes
 are written (``check_fence``), so that nothing that waited for a connection, for credentials, for Retry-After
-or for its turn is sent late. It is part of the write and not a timer: a process that was stopped (SIGSTOP) runs its ready callbacks before its timers,
-so that a timer would end the term after the queued writes were sent. ``docs/explanation/leadership.md``
-derives the bounds.
+or for its turn is sent late. It is part of the write and not a timer: a process that was stopped (SIGSTOP)
+runs its ready callbacks before its timers, so that a timer would end the term after the queued writes were
+sent. ``docs/explanation/leadership.md`` derives the bounds.
 """
 
 from __future__ import annotations
