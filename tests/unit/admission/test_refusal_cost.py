@@ -113,6 +113,9 @@ class SteppedClock:
     def monotonic(self) -> float:
         return self.time
 
+    def boottime(self) -> float:
+        return self.time
+
     async def sleep(self, seconds: float) -> None:
         self.time += seconds
 

@@ -28,6 +28,10 @@ class TickingClock:
         self.seconds += TICK
         return self.seconds
 
+    def boottime(self) -> float:
+        """The same; no machine is suspended."""
+        return self.monotonic()
+
     async def sleep(self, seconds: float) -> None:
         """Let the time pass at once."""
         self.seconds += seconds
