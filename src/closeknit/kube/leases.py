@@ -83,8 +83,14 @@ class Lease:
         terms: Terms | None = None,
         clock: Clock = SYSTEM_CLOCK,
         told: Callable[[str], None] = lambda _: None,
+        progresses: Callable[[], bool] = lambda: True,
     ) -> None:
-        """``told`` hears why the lease cannot be taken, once for each reason; it is tried again anyway."""
+        """``told`` is called with why the lease cannot be taken, once a reason; it is tried again anyway.
+
+        ``progresses`` returns whether the work makes progress. If it does not, the lease is lost, so that
+        another instance may take over.
+        """
+        self._progresses = progresses
         self.identity = identity
         self._api = api
         self._name = name
@@ -238,6 +244,8 @@ class Lease:
             # An answer that was slow to come has used up a part of the pause.
             pause = self._renewed_at + self._terms.every - self._clock.boottime()
             await self._clock.sleep(max(pause, 0.0))
+            if not self._progresses():
+                raise LostLeaseError(f"The lease {self._namespace}/{self._name} is given up: no progress.")
             while not await self._renewed():
                 await self._clock.sleep(min(self._terms.every, max(self._left(), 0.0)))
 

@@ -57,7 +57,10 @@ class Leadership:
         random: Random,
         clock: Clock = SYSTEM_CLOCK,
         terms: Terms | None = None,
+        progresses: Callable[[], bool] = lambda: True,
     ) -> None:
+        """``progresses`` returns whether the work makes progress; the lease is not renewed if it does not."""
+        self._progresses = progresses
         self._api = api
         self._lease = lease
         self._identity = identity
@@ -124,6 +127,7 @@ class Leadership:
             clock=self._clock,
             terms=self._terms,
             told=lambda why: self._log.warning("lease not taken", why=why),
+            progresses=self._progresses,
         )
         self._log.info("waiting for the lease", lease=f"{self._lease.namespace}/{self._lease.name}")
 

@@ -80,7 +80,14 @@ class Instance:
         self._clock = clock
         self._following = following
         self.leadership = Leadership(
-            api, lease, identity=identity, log=log, random=random, clock=clock, terms=terms
+            api,
+            lease,
+            identity=identity,
+            log=log,
+            random=random,
+            clock=clock,
+            terms=terms,
+            progresses=self._progresses,
         )
         self._scheduler: Scheduler | None = None
         self._reporter: Reporter | None = None
@@ -182,7 +189,7 @@ class Instance:
     def probes(self) -> Probes:
         """What an operator may ask."""
         return Probes(
-            alive=lambda: not_alive(self._scheduler.following) if self._scheduler is not None else None,
+            alive=self._not_alive,
             ready=self._not_ready,
             metrics=self.metrics.written,
             snapshot=self._snapshot,
@@ -214,6 +221,17 @@ class Instance:
     def following(self) -> Following | None:
         """What it knows of the cluster; None while it does not work."""
         return self._scheduler.following if self._scheduler is not None else None
+
+    def _progresses(self) -> bool:
+        """Whether decisions end; a leader of which they do not must lose its lease."""
+        return self._scheduler is None or self._scheduler.deciding_for < _STUCK
+
+    def _not_alive(self) -> str | None:
+        if self._scheduler is None:
+            return None
+        if not self._progresses():
+            return f"A decision has been under way for {self._scheduler.deciding_for:.0f} s."
+        return not_alive(self._scheduler.following)
 
     def _not_ready(self) -> str | None:
         if self._scheduler is None:

@@ -110,6 +110,11 @@ class Scheduler:
         """Whether nothing is under way, and nothing was told that was not looked at."""
         return not (len(self.acting) or len(self.binder) or self._answers or self._wake.is_set())
 
+    @property
+    def deciding_for(self) -> float:
+        """For how many seconds the current decision has been under way; 0 if none is."""
+        return self._slices.under_way()
+
     async def run(self) -> None:
         """Schedule until cancelled, or until ``stop`` was called and what was under way is settled."""
         may_change = self._slices.may_change

@@ -237,6 +237,32 @@ async def test_why_a_lease_cannot_be_taken_is_told_once_and_it_is_tried_again(ca
     await end(holder)
 
 
+async def test_a_holder_of_which_the_work_makes_no_progress_loses_its_lease() -> None:
+    toy, clock, work, next_work = Toy(), HandClock(), Work(), Work()
+    stuck = [False]
+    wedged = Lease(
+        toy.api,
+        "l",
+        namespace="ns",
+        identity="a",
+        random=Random(1),
+        clock=clock,
+        progresses=lambda: not stuck[0],
+    )
+    first = asyncio.create_task(wedged.hold(lambda: work.by("a")))
+    await clock.advance(10)
+    assert work.running == ["a"]
+    second = asyncio.create_task(lease(toy, clock, "b").hold(lambda: next_work.by("b")))
+    stuck[0] = True
+    await clock.advance(5)
+    with pytest.raises(LostLeaseError):
+        await first
+    assert work.running == []
+    await clock.advance(20)
+    assert next_work.running == ["b"]
+    await end(second)
+
+
 async def test_a_released_lease_is_taken_as_soon_as_that_is_seen() -> None:
     toy, clock, work, next_work = Toy(), HandClock(), Work(), Work()
     first = asyncio.create_task(lease(toy, clock, "a").hold(lambda: work.by("a")))

@@ -48,10 +48,14 @@ class Slices:
         self.may_change = asyncio.Event()
         """Set unless a decision is suspended: what a decision reads may then not be changed."""
         self.may_change.set()
-        self.progressed_at = clock.monotonic()
-        """When a decision last began, paused or ended."""
+        self._began: float | None = None
+        """When the decision under way began."""
         self.suspended = 0
         """How many times a decision was suspended."""
+
+    def under_way(self) -> float:
+        """For how many seconds the current decision has been under way; 0 if none is."""
+        return 0.0 if self._began is None else self._clock.monotonic() - self._began
 
     def spent(self) -> float:
         """How many seconds decisions have taken so far, without what others took meanwhile."""
@@ -67,6 +71,7 @@ class Slices:
         """
         assert self._decision is None, "one decision at a time"
         decision = self._decision = greenlet(decide)
+        self._began = self._clock.monotonic()
         self._begin_slice()
         try:
             result: Any = decision.switch()
@@ -85,16 +90,16 @@ class Slices:
                     decision.throw(asyncio.CancelledError)
             self.may_change.set()
             self._end_slice()
-            self._decision = None
+            self._decision = self._began = None
         return result  # type: ignore[no-any-return]
 
     def _begin_slice(self) -> None:
-        self._slice_began = self.progressed_at = self._clock.monotonic()
+        self._slice_began = self._clock.monotonic()
 
     def _end_slice(self) -> None:
-        self.progressed_at = self._clock.monotonic()
-        self._spent += self.progressed_at - self._slice_began
-        self._slice_began = self.progressed_at
+        now = self._clock.monotonic()
+        self._spent += now - self._slice_began
+        self._slice_began = now
 
     def pause(self) -> bool:
         """Let others run if the slice is used up; return whether the decision has to end.

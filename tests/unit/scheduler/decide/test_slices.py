@@ -157,3 +157,17 @@ async def test_what_others_take_is_not_charged_to_a_decision() -> None:
 
 def test_a_pause_outside_a_decision_does_nothing() -> None:
     assert not make(0.0).pause()
+
+
+async def test_how_long_a_decision_has_been_under_way_is_known_while_it_is_suspended() -> None:
+    slices, seen = make(), list[float]()
+
+    async def other() -> None:
+        seen.append(slices.under_way())
+
+    running = asyncio.create_task(other())
+    await slices.run(working(slices, [], 50))
+    await running
+
+    assert 0 < seen[0] < 1.0
+    assert slices.under_way() == 0.0
