@@ -148,7 +148,7 @@ docs: $(READY) ## build the documentation as a site in build/docs/site, without 
 
 deploy: $(READY) ## write what follows from the code into deploy/chart, and plain manifests from the chart
 	rm -rf deploy/chart/generated
-	$(BIN)/python -m closeknit.installation deploy/chart
+	$(BIN)/python -m closeknit.installation deploy/chart docs/reference/privileges.md
 	$(BIN)/python -m closeknit.testing.rendered deploy
 
 cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)

@@ -34,11 +34,13 @@ from closeknit.kube.resources import (
 from closeknit.live.leadership import LeaseName
 from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.settings import Settings
+from closeknit.scheduler.status.outcomes import KIND, name_of
 from closeknit.testing.accounts import Accounts, seen_by
 from closeknit.testing.guarded_api import GuardedApi
 from closeknit.testing.rendered import NAMESPACE
 
 Json = dict[str, Any]
+OUTCOMES = Resource(KIND.group, KIND.versions[0], "schedulingoutcomes", KIND.kind)
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", subresources=("status",))
 TOPOLOGIES = Resource("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
 QUEUES = Resource("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False, subresources=("status",))
@@ -164,7 +166,7 @@ async def event(api: KubernetesApi, name: str, kind: str, reason: str, seconds: 
 
 
 async def outcome(api: KubernetesApi, group: str) -> Json:
-    """What the annotation tells programs."""
-    found = await api.get(POD_GROUPS, group, namespace="default")
-    read: Json = json.loads(found["metadata"]["annotations"]["closeknit.dev/outcome"])
+    """The outcome of a PodGroup for programs."""
+    found = await api.get(OUTCOMES, name_of(POD_GROUPS, group), namespace="default")
+    read: Json = json.loads(found["status"]["outcome"])
     return read

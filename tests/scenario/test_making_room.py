@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
+from contextlib import suppress
 from random import Random
 from typing import Any, cast
 
@@ -11,6 +11,7 @@ import pytest
 import structlog
 
 from closeknit.hub.workload import Workload
+from closeknit.kube.errors import NotFoundError
 from closeknit.kube.port import DeleteOptions, KubernetesApi
 from closeknit.kube.resources import PODS
 from closeknit.scheduler.deciding import AnyVerdict, Verdict
@@ -18,6 +19,7 @@ from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.reporter import Silence
 from closeknit.scheduler.settings import Settings
 from tests.scenario.bound import POD_GROUPS, Json
+from tests.scenario.bound import outcome as outcome_of
 from tests.unit.scheduler.living import Living, living
 from tests.unit.scheduler.objects import node, pod, pod_group, together, topology
 
@@ -142,8 +144,8 @@ class Watched:
                 await self.reports_pass.wait()
             answer = await method(*given, **named)
             if self._dies and name == "patch" and named.get("subresource") == "status":
-                message, outcome = await self._explained()
-                victims = [victim["workload"] for victim in outcome.get("plan", {}).get("displaces", ())]
+                message, told = await self._explained()
+                victims = [victim["workload"] for victim in told.get("plan", {}).get("displaces", ())]
                 if victims and message.startswith(victims[0]):
                     self.dead.set()
                     await asyncio.get_running_loop().create_future()
@@ -154,8 +156,9 @@ class Watched:
     async def _explained(self) -> tuple[str, Json]:
         found = await self._api.get(POD_GROUPS, "urgent", namespace="default")
         conditions = (found.get("status") or {}).get("conditions") or [{"message": ""}]
-        outcome = found["metadata"].get("annotations", {}).get("closeknit.dev/outcome", "{}")
-        return conditions[0]["message"], json.loads(outcome)
+        with suppress(NotFoundError):
+            return conditions[0]["message"], await outcome_of(self._api, "urgent")
+        return conditions[0]["message"], {}
 
 
 def reporting(live: Living, api: Watched) -> asyncio.Task[None]:

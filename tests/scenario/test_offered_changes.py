@@ -7,7 +7,6 @@ run tries 250 units that wait, the long one 1,000.
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -23,7 +22,7 @@ from closeknit.kube.resources import PODS
 from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.settings import Settings
 from closeknit.testing.clock import HandClock
-from tests.scenario.bound import BY_KIND, DEFINITIONS, POD_GROUPS, Json
+from tests.scenario.bound import BY_KIND, DEFINITIONS, POD_GROUPS, Json, outcome
 from tests.unit.scheduler.objects import GPU, node, pod, pod_group, topology
 
 LEVELS = ("zone", "rack")
@@ -128,9 +127,7 @@ class World:
 
     async def told(self, unit: str) -> Json:
         """The outcome that stands on a unit."""
-        found = await self.cluster.get(POD_GROUPS, unit, namespace="default")
-        outcome: Json = json.loads(found["metadata"]["annotations"]["closeknit.dev/outcome"])
-        return outcome
+        return await outcome(self.cluster, unit)
 
     # --------------------------------------------------------------------------------- doing what is offered
 

@@ -235,8 +235,6 @@ async def test_a_single_pod_that_waited_shows_that_it_runs() -> None:
         await cluster.settle(15)
 
         assert ("Normal", "Scheduled", "Binding") in await cluster.events("late")
-        late = await cluster.api.get(PODS, "late", namespace="default")
-        assert '"status":"placed"' in late["metadata"]["annotations"]["closeknit.dev/outcome"]
         assert await cluster.wrong() == []
 
 

@@ -128,6 +128,7 @@ class Workers:
         from closeknit.live.following import Following, kinds_read
         from closeknit.live.leadership import LeaseName
         from closeknit.scheduler.instance import Instance
+        from closeknit.scheduler.status.outcomes import KIND as OUTCOME_KIND
 
         def lease(name: str) -> LeaseName | None:
             return LeaseName(namespace=lease_namespace, name=name) if lease_namespace else None
@@ -140,6 +141,8 @@ class Workers:
             *(DIALECTS if operators else ()),
         ]
         kinds = kinds_read(families, (kind for each in operators for kind in each.kinds))
+        if scheduling is not None:
+            kinds = (*kinds, OUTCOME_KIND)
         self.following = Following(api, kinds, clock=SYSTEM_CLOCK, random=dice, log=log)
         self.admission = admission
         self.scheduler: Instance | None = None

@@ -31,7 +31,13 @@ def generated() -> dict[str, str]:
     made[f"{FOLDER}/privileges.json"] = _json(
         {
             component.value: [
-                {"family": grant.family, "local": grant.local, "rule": grant.rule()} for grant in grants
+                {
+                    "family": grant.family,
+                    "local": grant.local,
+                    "option": grant.option,
+                    "rule": grant.rule(),
+                }
+                for grant in grants
             ]
             for component, grants in GRANTS.items()
         }

@@ -38,6 +38,8 @@ from closeknit.scheduler.observing import Observer
 from closeknit.scheduler.settings import Settings
 from closeknit.scheduler.snapshot import snapshot
 from closeknit.scheduler.status.conditions import STATUSES
+from closeknit.scheduler.status.outcomes import KIND as OUTCOME_KIND
+from closeknit.scheduler.status.outcomes import FollowedOutcomes
 from closeknit.scheduler.status.pod_events import PodEvents
 from closeknit.scheduler.status.reporting import Reporter
 
@@ -132,12 +134,14 @@ class Instance:
                 busy=lambda: self.busy,
                 clock=self._clock,
             )
+        outcomes = FollowedOutcomes(self._show, self._resource, self._labels)
         reporter = Reporter(
             api,
             recorder,
             find=self._find,
             resource=self._resource,
             show=self._show,
+            outcomes=outcomes,
             denied=self._is_denied,
             describe=self._describe,
             random=self._random,
@@ -166,7 +170,8 @@ class Instance:
         )
         reporting = asyncio.create_task(reporter.run())
         try:
-            with scheduler.following.listening(_Changes(reporter), _REPORTED, lambda: None):
+            changes = _Changes(reporter, outcomes)
+            with scheduler.following.listening(changes, (*_REPORTED, OUTCOME_KIND), lambda: None):
                 await scheduler.run()
             await self._say_the_last(reporter)
         finally:
@@ -255,6 +260,11 @@ class Instance:
         shown = mirror.get(key.name, key.namespace) if mirror is not None else None
         return shown if isinstance(shown, dict) else None
 
+    def _labels(self, namespace: str) -> Mapping[str, str]:
+        """The labels of a namespace, as far as its informer knows."""
+        shown = self._show(Key("", "Namespace", "", namespace))
+        return (shown["metadata"].get("labels") or {}) if shown is not None else {}
+
     def _is_denied(self, pod: Key) -> bool:
         """Whether a pod has a node, and shows that it has none."""
         mirror = self.following.mirror("", "Pod") if self.following is not None else None
@@ -324,12 +334,16 @@ class Instance:
 class _Changes:
     """Passes on which objects that show reports have changed."""
 
-    def __init__(self, reporter: Reporter) -> None:
+    def __init__(self, reporter: Reporter, outcomes: FollowedOutcomes) -> None:
         self._reporter = reporter
+        self._outcomes = outcomes
 
     def heard(self, kind: Kind, api_version: str, key: Key, obj: Any | None) -> None:  # noqa: ARG002
         """An object has changed; None if it is gone."""
-        if obj is not None:
+        if kind is OUTCOME_KIND:
+            if (unit := self._outcomes.unit_of(key, gone=obj is None)) is not None:
+                self._reporter.object_changed(unit)
+        elif obj is not None:
             self._reporter.object_changed(key)
 
 

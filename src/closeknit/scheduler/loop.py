@@ -22,6 +22,7 @@ from closeknit.scheduler.core import Core
 from closeknit.scheduler.decide.slices import Slices
 from closeknit.scheduler.reporter import Observer, Reporter, Silence
 from closeknit.scheduler.settings import Settings
+from closeknit.scheduler.status.outcomes import KIND as OUTCOME_KIND
 from closeknit.scheduler.waiting import WaitingQueue
 
 __all__ = ["USUAL", "Scheduler", "Settings"]
@@ -61,7 +62,8 @@ class Scheduler:
         self._answers: list[Answered] = []
         self._kinds = kinds_read(settings.families)
         self._own = following is None
-        self.following = following or Following(api, self._kinds, clock=clock, random=random)
+        followed = (*self._kinds, OUTCOME_KIND)
+        self.following = following or Following(api, followed, clock=clock, random=random)
         self.binder = Binder(
             api,
             self._on_answer,

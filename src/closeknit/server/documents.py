@@ -220,7 +220,7 @@ class OutcomeDocument(Document, frozen=True, kw_only=True):
     """What the scheduler has said of a workload."""
 
     outcome: dict[str, Any] | None = None
-    """As the annotation ``closeknit.dev/outcome`` has it; nothing where it has not said anything yet."""
+    """As its SchedulingOutcome or the annotation ``closeknit.dev/outcome`` has it; null before it has one."""
 
 
 class PlanDocument(Document, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.port import KubernetesApi
 from closeknit.live.following import Following, kinds_read
 from closeknit.scheduler.cluster_state import ClusterState
+from closeknit.scheduler.status.outcomes import KIND as OUTCOME_KIND
 from closeknit.server.access import Access
 from closeknit.server.app import MapServer
 from closeknit.server.live_map import SHOWN_FAMILIES, LiveMap
@@ -38,7 +39,7 @@ class MapInstance:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """``schedulers``: single pods that name one of these are workloads; those of others use nodes."""
-        self._kinds = kinds_read(DIALECTS)
+        self._kinds = kinds_read(DIALECTS, (OUTCOME_KIND,))
         self._own = following is None
         self._following = following or Following(api, self._kinds, clock=clock, random=random)
         self.state = ClusterState(SHOWN_FAMILIES, schedulers)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from closeknit.installation.chart import generated
-from closeknit.installation.privileges import GRANTS, READ, Component, Grant, allowed
+from closeknit.installation.privileges import GRANTS, READ, Component, Grant, allowed, page
 
 CHART = Path(__file__).parents[3] / "deploy" / "chart"
 
@@ -20,6 +20,11 @@ def test_the_chart_holds_what_follows_from_the_code() -> None:
     found = {str(file.relative_to(CHART)): file.read_text() for file in (CHART / "generated").rglob("*.*")}
 
     assert found == generated()
+
+
+def test_the_page_lists_every_rule_with_its_call() -> None:
+    """``make deploy`` writes it."""
+    assert (CHART.parents[1] / "docs" / "reference" / "privileges.md").read_text() == page()
 
 
 @pytest.mark.parametrize("component", Component)

@@ -18,12 +18,15 @@ from closeknit.kube.errors import ApiError
 from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import EVENTS, NODES, PODS, Resource
+from closeknit.scheduler.status.outcomes import KIND, FollowedOutcomes, name_of
 from closeknit.scheduler.status.reporting import Reporter
 from closeknit.scheduler.status.write_queue import Pace
 from closeknit.testing.clock import HandClock
 from tests.unit.scheduler.verdicts import NAME
 
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", subresources=("status",))
+
+OUTCOMES = Resource(KIND.group, KIND.versions[0], "schedulingoutcomes", KIND.kind)
 
 
 @dataclass
@@ -63,6 +66,10 @@ class Bed:
         found = await self.api.get(POD_GROUPS, "train", namespace="default")
         return cast("dict[str, Any]", found.get("status") or {})
 
+    async def outcome(self) -> dict[str, Any]:
+        found = await self.api.get(OUTCOMES, name_of(POD_GROUPS, "train"), namespace="default")
+        return cast("dict[str, Any]", found)
+
     async def scheduled(self) -> tuple[str, str] | None:
         conditions = (await self.status()).get("conditions") or ()
         return next(((c["status"], c["reason"]) for c in conditions if c["type"] == "Scheduled"), None)
@@ -99,6 +106,11 @@ async def bed(pods: int = 2) -> AsyncIterator[Bed]:
         outdated=lambda _: made.outdated,
         busy=lambda: made.busy,
         denied=lambda _: True,
+        outcomes=FollowedOutcomes(
+            lambda _: None,
+            lambda key: {"PodGroup": POD_GROUPS, KIND.kind: OUTCOMES}.get(key.kind),
+            lambda _: {},
+        ),
         pace=Pace(patience=1.0, details=30.0, deferral=5.0),
         clock=clock,
     )

@@ -126,15 +126,22 @@ def test_the_same_report_again_changes_nothing() -> None:
 
 @pytest.mark.parametrize("kind", ["PodGroup", "Job"])
 def test_an_object_whose_outcome_was_overwritten_or_removed_does_not_show_its_report(kind: str) -> None:
-    def is_shown(outcome: str | None) -> bool:
-        annotations = {} if outcome is None else {OUTCOME: outcome}
+    def is_shown(outcome: str | None, annotation: str | None = None, *, annotated: bool = False) -> bool:
+        annotations = {} if annotation is None else {OUTCOME: annotation}
         obj = {"metadata": {"annotations": annotations}, "status": status(UNPLACED)}
-        return shows(UNPLACED, ("scheduling.run.ai", kind), obj)
+        return shows(UNPLACED, ("scheduling.run.ai", kind), obj, outcome, annotated=annotated)
 
     assert is_shown(UNPLACED.outcome)
+    assert is_shown(None), "no server has outcomes"
     assert not is_shown(PLACED.outcome)
     assert not is_shown("{")
-    assert not is_shown(None)
+    assert not is_shown("")
+    assert is_shown(UNPLACED.outcome, PLACED.outcome), (
+        "the annotation of a namespace that does not ask for it"
+    )
+    assert is_shown(UNPLACED.outcome, UNPLACED.outcome, annotated=True)
+    assert not is_shown(UNPLACED.outcome, PLACED.outcome, annotated=True)
+    assert not is_shown(UNPLACED.outcome, annotated=True)
 
 
 def test_what_others_wrote_stays() -> None:

@@ -42,8 +42,13 @@ async def test_a_unit_without_room_is_told_to_its_group_its_pods_and_by_an_event
             ("train-0", "Warning", "FailedScheduling"),
             ("train-1", "Warning", "FailedScheduling"),
         ]
+        outcome = await made.outcome()
+        assert outcome["status"]["state"] == "unplaceable"
+        assert '"status":"unplaceable"' in outcome["status"]["outcome"]
         group = await made.api.get(POD_GROUPS, "train", namespace="default")
-        assert '"status":"unplaceable"' in group["metadata"]["annotations"][OUTCOME]
+        (owner,) = outcome["metadata"]["ownerReferences"]
+        assert owner["uid"] == group["metadata"]["uid"]
+        assert OUTCOME not in (group["metadata"].get("annotations") or {})
 
 
 async def test_the_same_reason_again_is_not_written_again() -> None:
@@ -53,10 +58,10 @@ async def test_the_same_reason_again_is_not_written_again() -> None:
             await made.reporter.flush()
 
         assert sorted(made.api.writes) == [
-            "podgroups/train",
             "podgroups/train/status",
             "pods/train-0/status",
             "pods/train-1/status",
+            "schedulingoutcomes/podgroups.scheduling.run.ai.train",
         ]
         assert len(await made.events()) == 3
 
@@ -75,7 +80,10 @@ async def test_details_that_change_are_written_once_in_a_while_and_not_to_pods()
         await made.clock.advance(31)
         await made.reporter.flush()
 
-        assert made.api.writes == ["podgroups/train", "podgroups/train/status"]
+        assert made.api.writes == [
+            "schedulingoutcomes/podgroups.scheduling.run.ai.train",
+            "podgroups/train/status",
+        ]
         (here,) = (await made.status())["schedulingConditions"]
         assert "somebody" in here["message"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from closeknit.dialects.definitions import kueue, nvidia
+from closeknit.dialects.definitions import closeknit, kueue, nvidia
 from closeknit.dialects.definitions.definition import Column, Definition
 
 __all__ = ["FAMILIES", "Column", "Definition"]
@@ -15,5 +15,9 @@ FAMILIES: Mapping[str, tuple[Definition, ...]] = {
     "kueue": kueue.DEFINITIONS,
     "dynamo": nvidia.DYNAMO,
     "osmo": nvidia.OSMO,
+    "closeknit": closeknit.DEFINITIONS,
 }
-"""A kind that two families use stands with the one that it belongs to."""
+"""By family, and last those of Closeknit's own, which are part of every installation.
+
+A kind that two families use stands with the one that it belongs to.
+"""

@@ -73,13 +73,22 @@ STATUSES: Mapping[tuple[str, str], Callable[[Report, Mapping[str, Any], str], Js
 """By group and kind, what is reported in the status of a unit, given its object."""
 
 
-def shows(told: Report, kind: tuple[str, str], obj: Mapping[str, Any]) -> bool:
+def shows(
+    told: Report,
+    kind: tuple[str, str],
+    obj: Mapping[str, Any],
+    outcome: str | None,
+    *,
+    annotated: bool = False,
+) -> bool:
     """Whether an object shows the facts of a report, however they are worded.
 
-    Facts are the status and reason of each condition that the report decides, and the status of the outcome.
+    Facts are the status and reason of each condition that the report decides, and the state of the outcome:
+    of its own object, None where there are none, and where its namespace asks for it of the annotation.
     """
-    annotations = obj.get("metadata", {}).get("annotations") or {}
-    if _outcome_status(annotations.get(OUTCOME, "")) != _outcome_status(told.outcome):
+    texts = [outcome] if outcome is not None else []
+    texts += [annotation_of(obj)] if annotated else []
+    if any(state_of(text) != state_of(told.outcome) for text in texts):
         return False
     if (status_of := STATUSES.get(kind)) is None:
         return True
@@ -88,13 +97,18 @@ def shows(told: Report, kind: tuple[str, str], obj: Mapping[str, Any]) -> bool:
     return all(_facts(conditions) == _facts(status.get(field) or ()) for field, conditions in wanted.items())
 
 
-def is_reported(obj: Mapping[str, Any]) -> bool:
-    """Whether an object shows a report of any kind."""
+def is_reported(obj: Mapping[str, Any], outcome: str | None) -> bool:
+    """Whether an object has an outcome of any kind."""
+    return bool(state_of(outcome or annotation_of(obj)))
+
+
+def annotation_of(obj: Mapping[str, Any]) -> str:
+    """The outcome that an object carries as an annotation; empty without one."""
     annotations = obj.get("metadata", {}).get("annotations") or {}
-    return bool(_outcome_status(annotations.get(OUTCOME, "")))
+    return str(annotations.get(OUTCOME, ""))
 
 
-def _outcome_status(outcome: str) -> str:
+def state_of(outcome: str) -> str:
     """The status of an outcome; empty if there is none that can be read."""
     try:
         read = json.loads(outcome) if outcome else {}

@@ -1,4 +1,4 @@
-"""Reconciles what objects show of their units: conditions, the outcome as an annotation, and events.
+"""Reconciles what objects show of their units: conditions, outcomes in objects of their own, and events.
 
 The report of a unit follows from what the scheduler knows of it now: that its minimum runs, whoever bound
 its pods, or else its last decision. It is compared with what the object shows at the start of a scheduler,
@@ -43,6 +43,7 @@ from closeknit.scheduler.preempt.preemptions import Ending, Plan
 from closeknit.scheduler.status import events, preemption_events, reports
 from closeknit.scheduler.status.conditions import is_reported, shows
 from closeknit.scheduler.status.doubts import Doubts
+from closeknit.scheduler.status.outcomes import NoOutcomes, Outcomes
 from closeknit.scheduler.status.pod_events import PodEvents
 from closeknit.scheduler.status.reports import ConstraintState, Report, State
 from closeknit.scheduler.status.write_queue import Pace, Rank, ReportQueue, Subject
@@ -93,6 +94,7 @@ class Reporter:
         resource: Callable[[Key], Resource | None],
         random: Random,
         show: Show = lambda _: None,
+        outcomes: Outcomes | None = None,
         denied: Callable[[Key], bool] = lambda _: False,
         describe: Describe = lambda _: None,
         pods: Callable[[Workload], Iterable[str]] = lambda _: (),
@@ -107,6 +109,7 @@ class Reporter:
         self._pod_events = pod_events
         self._find = find
         self._show = show
+        self._outcomes: Outcomes = outcomes or NoOutcomes()
         self._denied = denied
         self._describe = describe
         self._resource = resource
@@ -456,8 +459,9 @@ class Reporter:
             elif shown is None:
                 already = False
             else:
-                already = shows(wanted, (workload.key.group, workload.key.kind), shown) or not (
-                    workload.running or is_reported(shown)
+                outcome = self._outcome_of(workload.key, shown)
+                already = self._shows(wanted, workload.key, shown) or not (
+                    workload.running or is_reported(shown, outcome)
                 )
             if already:
                 made = self._units[key] = _Unit(Subject(workload.key, workload))
@@ -485,7 +489,7 @@ class Reporter:
             return
         if subject.key != subject.workload.object.key or (shown := self._show(subject.key)) is None:
             return
-        if shows(subject.written, (subject.key.group, subject.key.kind), shown):
+        if self._shows(subject.written, subject.key, shown):
             return
         self.corrected += 1
         if subject.rivalry is None or now - subject.corrected_at > _RIVALRY_ENDS:
@@ -494,6 +498,15 @@ class Reporter:
         subject.corrected_at, subject.correct_from = due, due + subject.rivalry.wait()
         subject.correcting, subject.wanted = True, subject.written
         self._queue.put(subject, subject.rank, due)
+
+    def _shows(self, told: Report, key: Key, shown: Mapping[str, Any]) -> bool:
+        """Whether an object shows a report, with its outcome."""
+        outcome = self._outcome_of(key, shown)
+        annotated = self._outcomes.annotated(key.namespace)
+        return shows(told, (key.group, key.kind), shown, outcome, annotated=annotated)
+
+    def _outcome_of(self, key: Key, shown: Mapping[str, Any]) -> str | None:
+        return self._outcomes.shown(key, str(shown["metadata"].get("uid", "")))
 
     def _check_pods(self, key: Key) -> None:
         """Report to pods of a unit that were created, or created again, without a change of the unit."""
@@ -654,7 +667,15 @@ class Reporter:
         elif meta is not None and (resource := self._resource(subject.key)) is not None:
             # One object may ask for several units; then its events report them all.
             if subject.workload.object.key == subject.key:
-                await write_unit(self._api, resource, meta, told, now)
+                await write_unit(
+                    self._api,
+                    resource,
+                    meta,
+                    told,
+                    now,
+                    outcomes=self._outcomes,
+                    shown=self._show(subject.key),
+                )
             if not told.says_the_same(subject.written):
                 events.unit_decided(self._recorder, subject.workload, resource, meta, told)
         self.written += 1
