@@ -13,10 +13,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RESULTS := build/requirements.json
-SOURCES := $(wildcard src tests bench docs/site)
+SOURCES := $(wildcard src tests bench tools docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm storm-real failover check format oracle policy-model planted slices fuzz reword peers peer-tests bench bench-half-full bench-kube bench-e2e bench-side-by-side bench-live bench-tenants bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
+.PHONY: help setup constraints sbom demo test test-slow test-long storm storm-real failover check format oracle policy-model planted slices fuzz reword peers peer-tests bench bench-half-full bench-kube bench-e2e bench-side-by-side bench-live bench-tenants bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,9 +28,18 @@ $(READY): pyproject.toml constraints.txt
 		echo "Closeknit needs Python 3.11 or newer as $(PYTHON). Name another one: make PYTHON=python3.11" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 		echo "$(PYTHON) cannot make a virtual environment. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt hatchling
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement constraints.txt
+	$(BIN)/python -m pip install --quiet --no-index --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip check --quiet
 	@touch $@
+
+constraints: ## write the hashes of the versions in constraints.txt, and the lists for the image
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m tools.constraints
+
+sbom: $(READY) ## write what is installed with closeknit[claims] into build/sbom.json, as CycloneDX
+	@mkdir -p build
+	$(BIN)/python -m closeknit.installation.sbom build/sbom.json
 
 demo: $(READY) ## run one workload of each dialect on an embedded control plane, and tell what happens
 	@$(BIN)/closeknit demo --live $(ARGS)

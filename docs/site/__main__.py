@@ -21,6 +21,8 @@ OUTSIDE = {
     "README.md": "index.md",
     "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
     "examples/README.md": "examples.md",
 }
 """Files outside ``docs`` that are pages too."""
