@@ -123,6 +123,7 @@ class Workers:
         from closeknit.controllers.operators import managed
         from closeknit.dialects import DIALECTS
         from closeknit.kube.clock import SYSTEM_CLOCK
+        from closeknit.live.failure_log import FailureLog
         from closeknit.live.following import Following, kinds_read
         from closeknit.live.leadership import LeaseName
         from closeknit.scheduler.instance import Instance
@@ -138,7 +139,8 @@ class Workers:
             *(DIALECTS if operators else ()),
         ]
         kinds = kinds_read(families, (kind for each in operators for kind in each.kinds))
-        self.following = Following(api, kinds, clock=SYSTEM_CLOCK, random=dice)
+        self.failures = FailureLog(log)
+        self.following = Following(api, kinds, clock=SYSTEM_CLOCK, random=dice, record=self.failures)
         self.admission = admission
         self.scheduler: Instance | None = None
         self.controllers: Controllers | None = None
@@ -152,6 +154,7 @@ class Workers:
                 # A dry run writes nothing, a lease included.
                 lease=None if scheduling.dry_run else lease(SCHEDULER_LEASE),
                 following=self.following,
+                record=self.failures,
             )
         if operators:
             self.controllers = Controllers(
@@ -163,6 +166,7 @@ class Workers:
                 lease=lease(CONTROLLERS_LEASE),
                 following=self.following,
                 settings=settings,
+                record=self.failures,
             )
 
     async def run(self, told: asyncio.Event, beside: Iterable[Coroutine[Any, Any, None]] = ()) -> None:
@@ -188,7 +192,9 @@ class Workers:
         def metrics() -> bytes:
             counted = found.metrics() if found is not None else b""
             others = (each for each in (self.controllers, self.admission) if each is not None)
-            return counted + b"".join(each.metrics.written() for each in others)
+            return counted + b"".join(
+                each.written() for each in (*(each.metrics for each in others), self.failures)
+            )
 
         return Probes(
             alive=lambda: not_alive(self.following),

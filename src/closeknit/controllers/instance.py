@@ -13,9 +13,12 @@ from closeknit.dialects.store.store import Entry
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
+from closeknit.live.containment import Containment, Record
+from closeknit.live.failure_log import FailureLog
 from closeknit.live.following import Following
 from closeknit.live.leadership import Leadership, LeaseName
 from closeknit.live.log import Log
+from closeknit.live.supervision import supervised
 
 COMPONENT = "closeknit-controllers"
 
@@ -35,8 +38,13 @@ class Controllers:
         clock: Clock = SYSTEM_CLOCK,
         following: Following | None = None,
         settings: Sequence[Entry] = (),
+        record: Record | None = None,
     ) -> None:
-        """``settings``: what operators were installed with, such as Dynamo's ``domainToLabelMapping``."""
+        """``settings``: what operators were installed with, such as Dynamo's ``domainToLabelMapping``.
+
+        ``record``: where failures of objects are counted and logged.
+        """
+        self.containment = Containment("controllers", record or FailureLog(log))
         self._api = api
         self._operators = operators
         self._identity = identity
@@ -85,6 +93,11 @@ class Controllers:
         for operator in self._operators:
             if operator.start is not None:
                 await operator.start(self._api, self._settings, self._log)
+        await supervised(
+            self._control, self.containment, log=self._log, random=self._random, clock=self._clock
+        )
+
+    async def _control(self) -> None:
         if self._leadership.stopping:
             return
         recorder = Recorder(
@@ -101,6 +114,7 @@ class Controllers:
             following=self._following,
             settings=self._settings,
             metrics=self.metrics,
+            containment=self.containment,
         )
         self._log.info("controlling", families=[each.family for each in self._operators])
         try:

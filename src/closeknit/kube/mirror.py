@@ -8,6 +8,7 @@ happens to connections, the copy ends equal to the server's state.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from closeknit.kube.port import (
 )
 from closeknit.kube.resources import Resource
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Index = Callable[[T], Iterable[Hashable]]
@@ -41,6 +43,10 @@ Tell = Callable[[T | None, T | None], None]
 
 _HASTE = 1.0
 """A watch that ends within so many seconds, and without a word, has failed."""
+
+
+def _log_failure(namespace: str, name: str, error: Exception) -> None:
+    _log.warning("%s/%s was passed over: %r", namespace, name, error)
 
 
 class Key(NamedTuple):
@@ -131,7 +137,10 @@ class Mirror(Generic[T]):
         indexes: Mapping[str, Index[T]] | None = None,
         clock: Clock = SYSTEM_CLOCK,
         page_size: int = PAGE_SIZE,
+        failed: Callable[[str, str, Exception], None] = _log_failure,
     ) -> None:
+        """``failed`` is called with namespace and name of an object that could not be taken in."""
+        self._failed = failed
         self._api = api
         self._resource = resource
         self._selection = selection
@@ -148,6 +157,8 @@ class Mirror(Generic[T]):
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         """A heap of versions that somebody waits for, with a number that tells equal ones apart."""
         self._order = count()
+        self.passed_over = 0
+        """How many objects could not be taken in."""
         self._synced = False
         self._version = ""
         self._heard_at = self._clock.monotonic()
@@ -222,13 +233,20 @@ class Mirror(Generic[T]):
             except ApiError as error:
                 self._note_break(error)
                 await self._clock.sleep(self._backoff.wait())
+            except Exception as error:  # noqa: BLE001 (everything is listed again, so nothing is missed)
+                self.passed_over += 1
+                self._failed("", "", error)
+                self._note_break(error)
+                await self._clock.sleep(self._backoff.wait())
 
     async def _list(self) -> None:
         listed: dict[Key, T] = {}
         page = await self._page(self._page_size)
         while True:
             for each in page.items:
-                listed[self._key(each)] = each
+                # An object of an unexpected shape keeps no other from being read.
+                with self._passing_over(each):
+                    listed[self._key(each)] = each
             # A large page is not kept while the next one is fetched.
             token, version = page.token, page.resource_version
             del page
@@ -241,9 +259,11 @@ class Mirror(Generic[T]):
                 listed.clear()
                 page = await self._page(0)
         for key in [key for key in self._objects if key not in listed]:
-            self._remove(key)
+            with self._passing_over(key):
+                self._remove(key)
         for key, after in listed.items():
-            self._put(key, after)
+            with self._passing_over(key):
+                self._put(key, after)
         self._synced = True
         self._note_word(version)
 
@@ -281,24 +301,38 @@ class Mirror(Generic[T]):
 
     def _take(self, event: WatchEvent[T]) -> None:
         if isinstance(event, Change):
-            key = self._key(event.object)
-            if event.type is ChangeType.DELETED:
-                self._remove(key)
-            else:
-                self._put(key, event.object)
+            with self._passing_over(event.object):
+                key = self._key(event.object)
+                if event.type is ChangeType.DELETED:
+                    self._remove(key)
+                else:
+                    self._put(key, event.object)
         self._note_word(event.resource_version)
+
+    @contextmanager
+    def _passing_over(self, obj: Any) -> Iterator[None]:
+        """Pass over one object that cannot be taken in; others are, and the next list tries it again."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 (whatever is wrong with one object stays with it)
+            self.passed_over += 1
+            self._failed(*_named(obj), error)
 
     def _put(self, key: Key, after: T) -> None:
         before = self._objects.get(key)
         if before == after:
             # Keeping the object that is there spares its readers, and memory after a second list.
             return
+        # What may fail for one object comes before anything is changed.
+        indexed = [
+            (name, tuple(values(before)) if before is not None else (), tuple(values(after)))
+            for name, values in self._indexes.items()
+        ]
         self._objects[key] = after
-        for name, values in self._indexes.items():
+        for name, old, new in indexed:
             found = self._found[name]
-            if before is not None:
-                _forget(found, values(before), key)
-            for value in values(after):
+            _forget(found, old, key)
+            for value in new:
                 found.setdefault(value, set()).add(key)
         self._tell(key, before, after)
 
@@ -346,6 +380,16 @@ class Mirror(Generic[T]):
             _, _, done = heappop(self._waiting)
             if not done.done():
                 done.set_result(None)
+
+
+def _named(obj: Any) -> tuple[str, str]:
+    """Namespace and name of an object, as far as they can be read."""
+    if isinstance(obj, Key):
+        return obj
+    metadata = obj.get("metadata") if isinstance(obj, dict) else getattr(obj, "metadata", None)
+    if isinstance(metadata, dict):
+        return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+    return str(getattr(metadata, "namespace", "") or ""), str(getattr(metadata, "name", "") or "")
 
 
 def _forget(found: dict[Hashable, set[Key]], values: Iterable[Hashable], key: Key) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import Any, Protocol
 
@@ -16,6 +17,7 @@ from closeknit.apis import core_v1
 from closeknit.dialects.core.kinds import KINDS
 from closeknit.dialects.family import Family
 from closeknit.dialects.wire.kinds import Kind
+from closeknit.hub.failures import Step
 from closeknit.hub.keys import Key
 from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import Clock
@@ -23,6 +25,7 @@ from closeknit.kube.errors import ApiError
 from closeknit.kube.mirror import Changes, Freshness, Mirror
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
+from closeknit.live.containment import Containment, Record
 from closeknit.live.entries import key_of
 
 _DIRECT = frozenset({core_v1.Node, core_v1.Pod})
@@ -111,8 +114,11 @@ class Listening:
             try:
                 while True:
                     for notice in await changes.take():
-                        key = key_of(kind, notice.key.namespace, notice.key.name)
-                        self._listener.heard(kind, resource.api_version, key, notice.after)
+                        own = Key(kind.group, kind.kind, *notice.key)
+                        # A listener contains what fails for one object; what it does not contain stays here.
+                        with self._following.containment.at(own, Step.READ):
+                            key = key_of(kind, notice.key.namespace, notice.key.name)
+                            self._listener.heard(kind, resource.api_version, key, notice.after)
                         self.told += 1
                     for told in self._waiting.pop((kind.group, kind.kind), ()):
                         if not told.done():
@@ -125,7 +131,17 @@ class Listening:
 class Following:
     """Mirrors of all kinds that are read, for any number of listeners."""
 
-    def __init__(self, api: KubernetesApi, kinds: Iterable[Kind], *, clock: Clock, random: Random) -> None:
+    def __init__(
+        self,
+        api: KubernetesApi,
+        kinds: Iterable[Kind],
+        *,
+        clock: Clock,
+        random: Random,
+        record: Record | None = None,
+    ) -> None:
+        """``record``: where objects are counted and logged that a listener could not take in."""
+        self.containment = Containment("informer", record)
         self._api = api
         self._kinds = tuple(kinds)
         self._clock = clock
@@ -154,7 +170,12 @@ class Following:
                     if kind not in self._mirrors:
                         into = kind.shape if kind.shape in _DIRECT else None
                         mirror: Mirror[Any] = Mirror(
-                            self._api, resource, random=self._random, into=into, clock=self._clock
+                            self._api,
+                            resource,
+                            random=self._random,
+                            into=into,
+                            clock=self._clock,
+                            failed=partial(self._passed_over, kind),
                         )
                         self._mirrors[kind] = self._by_name[kind.group, kind.kind] = mirror
                         self.resources[kind.group, kind.kind] = resource
@@ -165,6 +186,9 @@ class Following:
                     await asyncio.gather(*(mirror.synced() for mirror in self._mirrors.values()))
                     self._synced.set()
                 await self._clock.sleep(_LOOK_AGAIN)
+
+    def _passed_over(self, kind: Kind, namespace: str, name: str, error: Exception) -> None:
+        self.containment.note(Key(kind.group, kind.kind, namespace, name), Step.READ, error)
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Let something run beside the mirrors; where it fails, ``run`` does."""

@@ -7,7 +7,7 @@ Whoever runs it puts objects into its ``state``, tells ``acting`` what calls cam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from math import inf
 from random import Random
@@ -17,11 +17,13 @@ from closeknit.dialects.core.binding_volumes import Preparation
 from closeknit.dialects.core.priority import queue_order
 from closeknit.hub.cluster import Holding
 from closeknit.hub.copying import replace
+from closeknit.hub.failures import ObjectFailure, Step
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Assignment, Placed
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import PlaceableWorkload, Workload
+from closeknit.live.containment import Containment
 from closeknit.scheduler import wording
 from closeknit.scheduler.acting import Acting, Counters, Settled
 from closeknit.scheduler.changes import Change, Joined, NodeChanged
@@ -72,9 +74,13 @@ class Core:
         random: Random,
         wake: Callable[[], None] = lambda: None,
         clock_zero: float = 0.0,
+        containment: Containment | None = None,
     ) -> None:
         """``clock_zero``: the moment, in seconds since 1970, at which the scheduler's clock was zero."""
-        self.state = ClusterState(settings.families, settings.schedulers, clock_zero=clock_zero)
+        self.containment = containment or Containment("scheduler")
+        self.state = ClusterState(
+            settings.families, settings.schedulers, clock_zero=clock_zero, containment=self.containment
+        )
         self.queue = WaitingQueue(random)
         self.accounts = self.state.usage.accounts
         self.counters = Counters()
@@ -116,6 +122,7 @@ class Core:
             self.queue.next_due() if held else self.queue.next_time(now),
             self.reservations.next_time(),
             self.preemptions.next_time(),
+            self.containment.next_time(),
             *(each.next_time() for each in deadlines),
         ]
         soonest = min(time for time in times if time is not None)
@@ -135,6 +142,7 @@ class Core:
     def look(self, now: float, *, hurried: bool = False) -> None:
         """Take in what has changed; in a ``hurried`` look, what can wait is left for the next one."""
         self.counters.looks += 1
+        self.containment.now = now
         self.acting.told(self.state.told())
         if self.acting.deadlines:
             self.acting.look_at_volumes(now)
@@ -144,37 +152,83 @@ class Core:
         if self.state.postponed:
             self._wake()
         for key in news.touched:
-            self._reporter.touched(key)
+            with self.containment.at(key, Step.REPORT):
+                self._reporter.touched(key)
         again = dict.fromkeys(
             [*news.units, *self._set_aside, *self.acting.left(), *self._refusals.deadlines.take(now)]
         )
         self._set_aside.clear()
         for settled in self.acting.settled():
             again[settled.commit.unit] = None
-            self._settle(settled, now)
+            with self._contained(settled.verdict.workload, Step.BIND):
+                self._settle(settled, now)
         self._take_evictions()
         for key in again:
-            workload_now = self.state.units.get(key)
-            self.reservations.saw(key, workload_now)
-            self.preemptions.saw(key, workload_now, now)
+            with self.containment.at(key, Step.PREEMPT):
+                workload_now = self.state.units.get(key)
+                self.reservations.saw(key, workload_now)
+                self.preemptions.saw(key, workload_now, now)
         if not all(isinstance(change, Joined) for change in news.changes):
             self.preemptions.candidates.something_changed()
         self._advance(now, again, moved=bool(news.changes))
         # Before anybody comes: who asks for the same does not overtake those who are woken.
         self.queue.wake(news.changes, self.state.engine)
         for key in again:
-            waited = self.queue.get(key)
-            self._look_at(key, self.state.units.get(key), now)
-            if (waits := self.queue.get(key)) is not waited and _has_queue(waited, waits):
-                # Fair shares follow from what waits, too.
-                self.preemptions.candidates.something_changed()
-            if not self._lacks_room(key):
-                self.reservations.drop(key)
-            if self.queue.get(key) is None and not self.acting.is_binding(key):
-                unit = self.state.units.get(key)
-                is_bound = unit is None or isinstance(unit, PlaceableWorkload)
-                self.preemptions.waits_no_longer(key, bound=is_bound)
+            if (unit := self.state.units.get(key)) is None:
+                with self.containment.at(key, Step.QUEUE):
+                    self._take_in(key, now)
+            else:
+                with self._contained(unit, Step.QUEUE):
+                    self._take_in(key, now)
         self._reserve(now)
+
+    def _take_in(self, key: Key, now: float) -> None:
+        """Queue a unit of which something has changed, or remove it from the queue."""
+        waited = self.queue.get(key)
+        self._look_at(key, self.state.units.get(key), now)
+        if (waits := self.queue.get(key)) is not waited and _has_queue(waited, waits):
+            # Fair shares follow from what waits, too.
+            self.preemptions.candidates.something_changed()
+        if not self._lacks_room(key):
+            self.reservations.drop(key)
+        if self.queue.get(key) is None and not self.acting.is_binding(key):
+            unit = self.state.units.get(key)
+            is_bound = unit is None or isinstance(unit, PlaceableWorkload)
+            self.preemptions.waits_no_longer(key, bound=is_bound)
+
+    # -------------------------------------------------------------------------------------- containing
+
+    @contextmanager
+    def _contained(self, workload: Workload, step: Step) -> Iterator[None]:
+        """Keep an error of a unit from all others: it leaves the queue, is reported, and backs off."""
+        with self.containment.at(workload.object.key, step) as contained:
+            yield
+        if contained.failure is not None and contained.error is not None:
+            if step is Step.BIND and self._is_half_bound(workload):
+                # Only the cluster knows by now what is bound, so it is read again.
+                raise contained.error
+            self._withdraw(workload, contained.failure)
+
+    def _is_half_bound(self, workload: Workload) -> bool:
+        """Whether pods of a unit are assumed to be bound, or being bound."""
+        pods = _pods_to_place(workload) if isinstance(workload, PlaceableWorkload) else ()
+        return self.acting.is_binding(workload.object.key) or any(map(self.state.is_assumed, pods))
+
+    def _withdraw(self, workload: Workload, failure: ObjectFailure) -> None:
+        """Decide nothing about a unit until it changes or has backed off.
+
+        What fails here is beyond one unit, and the scheduler begins again without it.
+        """
+        key, now = workload.object.key, self.containment.now
+        self.queue.remove(key)
+        self.reservations.drop(key)
+        self._refusals.note(key, now)
+        problem = sentences.NOT_UNDERSTOOD.at((), kind=workload.object.kind, error=failure.error)
+        with self.containment.at(key, Step.REPORT):
+            if isinstance(workload, PlaceableWorkload):
+                self._reporter.waiting(Verdict(workload, Failed((problem,))))
+            else:
+                self._reporter.waiting(InvalidVerdict(workload.invalid((problem,)), None))
 
     def _settle(self, settled: Settled, now: float) -> None:
         unit, workload = settled.commit.unit, settled.verdict.workload
@@ -227,6 +281,7 @@ class Core:
 
     def decide(self, now: float) -> Sequence[Verdict]:
         """Decide the next unit, or all that have their minimum and could have more; none if none is ready."""
+        self.containment.now = now
         self._consider_preemptions(now)
         if self._holds_surplus(now) or (workload := self._next(now)) is None:
             return ()
@@ -235,7 +290,8 @@ class Core:
         else:
             verdicts = [self._decided_minimum(workload, now)]
         for verdict in verdicts:
-            self._carry_out(verdict, now)
+            with self._contained(verdict.workload, Step.BIND):
+                self._carry_out(verdict, now)
         self.counters.decisions += len(verdicts)
         return verdicts
 
@@ -319,26 +375,26 @@ class Core:
         return workload
 
     def _decided(self, workload: PlaceableWorkload) -> Verdict:
-        try:
-            with self.state.deciding(workload):
-                return decide(
-                    self.state.engine,
-                    self.state.topologies,
-                    workload,
-                    self.accounts,
-                    explained=self._explaining,
-                    failures=self.failures,
-                )
-        except Exception as error:  # noqa: BLE001 (one unit that breaks a rule of ours must not stop the others)
-            return Verdict(workload, Failed((_not_understood(workload, error),)))
+        with (
+            self.containment.at(workload.object.key, Step.DECIDE) as step,
+            self.state.deciding(workload),
+        ):
+            return decide(
+                self.state.engine,
+                self.state.topologies,
+                workload,
+                self.accounts,
+                explained=self._explaining,
+                failures=self.failures,
+            )
+        return Verdict(workload, Failed((_not_understood(workload, step.failure),)))
 
     def _preparations(
         self, workload: Workload, claims: dict[Key, list[Bind]]
     ) -> tuple[Sequence[Preparation], Sequence[Problem]]:
-        try:
+        with self.containment.at(workload.object.key, Step.BIND) as step:
             return preparations(self.state, claims)
-        except Exception as error:  # noqa: BLE001 (the same)
-            return (), (_not_understood(workload, error),)
+        return (), (_not_understood(workload, step.failure),)
 
     def _carry_out(self, verdict: Verdict, now: float) -> None:
         workload, outcome = verdict.workload, verdict.outcome
@@ -499,12 +555,15 @@ class Core:
                 # Something changed that may help it; it backs off until it is tried.
                 to_be_tried.add(key)
                 continue
-            preemption = self.preemptions.consider(
-                key, self._choosing, self.acting.is_binding, self._reserved_before(now), now
-            )
-            if preemption is not None:
-                self.reservations.drop(key)
-                self._wake()
+            with self._contained(first, Step.PREEMPT):
+                preemption = self.preemptions.consider(
+                    key, self._choosing, self.acting.is_binding, self._reserved_before(now), now
+                )
+                if preemption is not None:
+                    self.reservations.drop(key)
+                    self._wake()
+            if self.containment.failure(key, Step.PREEMPT) is not None:
+                to_be_tried.add(key)
 
     def _reported(self, plan: Plan) -> None:
         self.preemptions.stored(plan)
@@ -575,9 +634,9 @@ class Core:
         self._observer.let_go(workload, reason, wording.evicted(below))
 
 
-def _not_understood(workload: Workload, error: Exception) -> Problem:
-    said = f"{type(error).__name__}: {error}"
-    return sentences.NOT_UNDERSTOOD.at((), kind=workload.object.kind, error=said)
+def _not_understood(workload: Workload, failure: ObjectFailure | None) -> Problem:
+    error = failure.error if failure is not None else ""
+    return sentences.NOT_UNDERSTOOD.at((), kind=workload.object.kind, error=error)
 
 
 def _has_queue(*workloads: Workload | None) -> bool:

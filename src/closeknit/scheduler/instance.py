@@ -26,9 +26,12 @@ from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
+from closeknit.live.containment import Containment, Record
+from closeknit.live.failure_log import FailureLog
 from closeknit.live.following import Following
 from closeknit.live.leadership import Leadership, LeaseName
 from closeknit.live.log import Log
+from closeknit.live.supervision import supervised
 from closeknit.scheduler.cluster_state import FAMILIES
 from closeknit.scheduler.health import Probes
 from closeknit.scheduler.loop import Scheduler
@@ -70,7 +73,9 @@ class Instance:
         lease: LeaseName | None = None,
         clock: Clock = SYSTEM_CLOCK,
         following: Following | None = None,
+        record: Record | None = None,
     ) -> None:
+        """``record``: where failures of objects are counted and logged."""
         self._api = api
         self._settings = settings
         self._identity = identity
@@ -79,6 +84,7 @@ class Instance:
         self._clock = clock
         self._following = following
         self._leadership = Leadership(api, lease, identity=identity, log=log, random=random, clock=clock)
+        self.containment = Containment("scheduler", record or FailureLog(log))
         self._scheduler: Scheduler | None = None
         self._reporter: Reporter | None = None
         self._recorder: Recorder | None = None
@@ -96,7 +102,7 @@ class Instance:
 
     async def run(self) -> None:
         """Work until ``stop`` was called and what was under way is settled."""
-        await self._leadership.lead(self._schedule)
+        await self._leadership.lead(self._supervised)
         self._log.info("stopped")
 
     def stop(self) -> None:
@@ -104,6 +110,17 @@ class Instance:
         self._leadership.stop()
         if self._scheduler is not None:
             self._scheduler.stop()
+
+    async def _supervised(self) -> None:
+        """Schedule, and begin again where an error escapes all containment."""
+        await supervised(
+            self._schedule,
+            self.containment,
+            log=self._log,
+            random=self._random,
+            clock=self._clock,
+            settling=self._settings.bind_deadline,
+        )
 
     async def _schedule(self) -> None:
         """Schedule with everything made anew, since what was known before may be out of date."""
@@ -134,6 +151,7 @@ class Instance:
             busy=lambda: self.busy,
             pod_events=pod_events,
             clock=self._clock,
+            containment=self.containment,
         )
         scheduler = Scheduler(
             self._api,
@@ -144,6 +162,7 @@ class Instance:
             observer=self._observer,
             clock=self._clock,
             following=self._following,
+            containment=self.containment,
         )
         self._scheduler, self._reporter, self._recorder = scheduler, reporter, recorder
         self._pod_events = pod_events
@@ -151,7 +170,9 @@ class Instance:
         self._log.info(
             "scheduling", schedulers=sorted(self._settings.schedulers), dry_run=self._settings.dry_run
         )
-        reporting = asyncio.create_task(reporter.run())
+        reporting = asyncio.create_task(
+            supervised(reporter.run, self.containment, log=self._log, random=self._random, clock=self._clock)
+        )
         try:
             with scheduler.following.listening(_Changes(reporter), _REPORTED, lambda: None):
                 await scheduler.run()

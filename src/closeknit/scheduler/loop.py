@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
+from closeknit.hub.failures import Step
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.port import KubernetesApi
+from closeknit.live.containment import Containment
 from closeknit.live.following import Following, Listening, kinds_read
 from closeknit.scheduler.acting import Acting, Counters
 from closeknit.scheduler.binder import Binder
@@ -43,6 +45,7 @@ class Scheduler:
         observer: Observer | None = None,
         clock: Clock = SYSTEM_CLOCK,
         following: Following | None = None,
+        containment: Containment | None = None,
     ) -> None:
         """``following``: what is followed for others already and runs by itself; None follows anew."""
         self.settings = settings
@@ -71,6 +74,7 @@ class Scheduler:
             random=random,
             wake=self._wake.set,
             clock_zero=clock.now().timestamp() - clock.monotonic(),
+            containment=containment,
         )
 
     @property
@@ -182,7 +186,8 @@ class Scheduler:
         while verdicts := self.core.decide(began):
             now = self._clock.monotonic()
             for verdict in verdicts:
-                self._observer.decided(verdict, (now - began) / len(verdicts))
+                with self.core.containment.at(verdict.workload.object.key, Step.REPORT):
+                    self._observer.decided(verdict, (now - began) / len(verdicts))
             if now - since > self.settings.gather_many:
                 return
             if now - last > self.settings.turn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 import time
 from collections.abc import Awaitable, Callable
@@ -21,6 +22,7 @@ from closeknit.server.openapi import PROBLEM_TYPE, document
 from closeknit.server.routes import EVENTS, ROOT, ROUTES, Route, checked
 from closeknit.server.stream import Stream
 
+_log = logging.getLogger(__name__)
 LARGEST_BODY = 1 << 20
 COOKIE = "closeknit-token"
 _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
@@ -117,6 +119,12 @@ class MapServer:
             )
             if allow := error.headers.get("Allow"):
                 response.headers["Allow"] = allow
+        except Exception:  # noqa: BLE001 (one request that cannot be answered keeps no other from it)
+            _log.exception("A request could not be answered.")
+            detail = "This could not be answered because of an internal error. The log of the server has it."
+            response = _problem(
+                ProblemDocument(type="about:blank", title="Internal Server Error", status=500, detail=detail)
+            )
         if not response.prepared:
             response.headers.update(HEADERS)
         return response
