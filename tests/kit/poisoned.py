@@ -48,7 +48,7 @@ _NEVER: Final = 1e12
 _NOW: Final = DeleteOptions(grace_period=0)
 
 
-def _node(name: str, rack: str, **labels: str) -> Json:
+def node_of_rack(name: str, rack: str, **labels: str) -> Json:
     offered = {"cpu": "64", "memory": "64Gi", "pods": "110", GPU: "8"}
     return {
         "apiVersion": "v1",
@@ -75,7 +75,9 @@ def _slice(node: str) -> Json:
 
 def infrastructure() -> list[Json]:
     """Nodes of two racks and one that is set apart, topologies, queues and a class of devices."""
-    nodes = [_node(f"n{i}", f"r{i // 3}") for i in range(6)] + [_node("apart", "r2", apart="yes")]
+    nodes = [node_of_rack(f"n{i}", f"r{i // 3}") for i in range(6)] + [
+        node_of_rack("apart", "r2", apart="yes")
+    ]
     levels = [{"nodeLabel": RACK}, {"nodeLabel": HOST}]
     quota = [{"name": GPU, "nominalQuota": 64}, {"name": "cpu", "nominalQuota": 640}]
     flavors = [{"name": "flavor", "resources": quota}]
@@ -142,7 +144,9 @@ def _container(gpus: int, claims: Sequence[str] = ()) -> Json:
     }
 
 
-def _pod(name: str, namespace: str, group: str = "", *, gpus: int = 1, claim: str = "", **spec: Any) -> Json:
+def pod_of(
+    name: str, namespace: str, group: str = "", *, gpus: int = 1, claim: str = "", **spec: Any
+) -> Json:
     annotations = {"pod-group-name": group} if group else {}
     claims = [{"name": "device", "resourceClaimName": claim}] if claim else []
     return {
@@ -158,7 +162,7 @@ def _pod(name: str, namespace: str, group: str = "", *, gpus: int = 1, claim: st
     }
 
 
-def _pod_group(name: str, namespace: str, count: int, **spec: Any) -> Json:
+def pod_group_of(name: str, namespace: str, count: int, **spec: Any) -> Json:
     return {
         "apiVersion": "scheduling.run.ai/v2alpha2",
         "kind": "PodGroup",
@@ -227,10 +231,10 @@ def workloads(prefix: str, namespace: str) -> list[Json]:
     }
     return [
         claim,
-        _pod_group(f"{prefix}-gang", namespace, 2, topologyConstraint=together),
-        _pod(f"{prefix}-gang-0", namespace, f"{prefix}-gang", claim=f"{prefix}-claim"),
-        _pod(f"{prefix}-gang-1", namespace, f"{prefix}-gang"),
-        _pod(f"{prefix}-lone", namespace),
+        pod_group_of(f"{prefix}-gang", namespace, 2, topologyConstraint=together),
+        pod_of(f"{prefix}-gang-0", namespace, f"{prefix}-gang", claim=f"{prefix}-claim"),
+        pod_of(f"{prefix}-gang-1", namespace, f"{prefix}-gang"),
+        pod_of(f"{prefix}-lone", namespace),
         clique_set,
         job,
     ]
@@ -242,12 +246,12 @@ def preemption(prefix: str, namespace: str) -> tuple[list[Json], list[Json]]:
     low, high = f"{prefix}-low", f"{prefix}-high"
     return (
         [
-            _pod_group(low, namespace, 2, priorityClassName="train"),
-            *(_pod(f"{low}-{i}", namespace, low, gpus=4, **apart) for i in range(2)),
+            pod_group_of(low, namespace, 2, priorityClassName="train"),
+            *(pod_of(f"{low}-{i}", namespace, low, gpus=4, **apart) for i in range(2)),
         ],
         [
-            _pod_group(high, namespace, 2, priorityClassName="inference"),
-            *(_pod(f"{high}-{i}", namespace, high, gpus=4, **apart) for i in range(2)),
+            pod_group_of(high, namespace, 2, priorityClassName="inference"),
+            *(pod_of(f"{high}-{i}", namespace, high, gpus=4, **apart) for i in range(2)),
         ],
     )
 
