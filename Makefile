@@ -16,7 +16,7 @@ RESULTS := build/requirements.json
 SOURCES := $(wildcard src tests bench tools docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup constraints sbom demo test test-slow test-long storm storm-real failover check format oracle policy-model planted slices fuzz reword peers peer-tests bench bench-half-full bench-kube bench-e2e bench-side-by-side bench-live bench-tenants bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
+.PHONY: help setup constraints sbom demo test test-slow test-long storm storm-real failover check format oracle policy-model injection hostile planted slices fuzz reword peers peer-tests bench bench-half-full bench-kube bench-e2e bench-side-by-side bench-live bench-tenants bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,12 @@ format: $(READY) ## format the code and fix what ruff can fix
 
 oracle: $(READY) ## compare the engine with the exact oracle on N random requests (N=20000 SEED=1)
 	$(BIN)/python -m tests.trials.oracle_run -n $(N) --seed $(SEED) $(ARGS)
+
+injection: $(READY) ## let each function of the per-object path fail for one object (ARGS="--sample 300 --seed 1" for some)
+	$(BIN)/python -m tests.trials.injection_run $(ARGS)
+
+hostile: $(READY) ## hostile objects of a tenant while gangs of another arrive (ARGS="--hostile 1000 --gangs 100")
+	$(BIN)/python -m tests.trials.hostile_run $(ARGS)
 
 policy-model: N = 10000
 policy-model: $(READY) ## compare the live core with the policy model on N random sequences (N=10000 SEED=1)

@@ -51,6 +51,7 @@ MESSAGES = [
     message(core.NOT_A_DURATION, '"soon" is not a duration. Write it as in 90s or 1h30m.', value="soon"),
     message(core.NEGATIVE_DURATION, '"-5s" is negative. Write zero or more, as in 90s.', value="-5s"),
     message(core.NOT_A_TIME, '"yesterday" is not a time. Write it as in 2025-01-31T12:00:00Z.', value="yesterday"),
+    message(core.RULES_TOO_LARGE, 'The pods of "workers" compare 200000 values in node selectors, affinity, spreading and tolerations, and at most 5000 are allowed. Select by fewer labels.', group="workers", most=5_000, values=200_000),
 ]
 # fmt: on
 

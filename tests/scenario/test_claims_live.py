@@ -71,6 +71,25 @@ async def until_bound(api: KubernetesApi, *names: str) -> dict[str, str]:
             await asyncio.sleep(0.05)
 
 
+async def test_a_selector_that_cannot_be_evaluated_keeps_no_other_claim_from_its_devices(
+    api: KubernetesApi,
+) -> None:
+    numbers = str(list(range(110)))
+    costly = f"{numbers}.all(a, {numbers}.all(b, a+b >= 0))"
+    hostile = claim("hostile", request("gpu.example", 1, costly))
+    group = pod_group("poor", minMember=1)
+    poor = pod("poor0", "poor", gpus=0, resourceClaims=[{"name": "gpus", "resourceClaimName": "hostile"}])
+    await bound.create(api, [*racks(), hostile, group, poor])
+    async with bound.scheduling(api) as scheduler:
+        # Its pod waits with a reason, and pods that come later are bound.
+        await bound.told(api, "poor", "Unschedulable", 30)
+        await bound.create(api, gang("a"))
+        nodes = await until_bound(api, *(f"a{i}" for i in range(4)))
+        assert scheduler.ready
+
+    assert nodes["poor0"] == ""
+
+
 async def test_a_gang_is_bound_with_devices_for_each_pod_in_one_rack(api: KubernetesApi) -> None:
     await bound.create(api, [*racks(), *gang("a")])
     async with bound.scheduling(api):

@@ -30,12 +30,14 @@ from closeknit.dialects.ownership import indexes_of
 from closeknit.dialects.store.store import Change, Entry, Store
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
+from closeknit.hub.failures import Step
 from closeknit.hub.keys import Key
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.errors import NotFoundError
 from closeknit.kube.port import KubernetesApi, pages
 from closeknit.kube.resources import Resource
-from closeknit.live.entries import entry_of, key_of, safely
+from closeknit.live.containment import Containment, Record
+from closeknit.live.entries import entry_of, key_of, safely, unreadable
 
 FAMILIES: Mapping[str, Family] = {family.name: family for family in DIALECTS if family.name in REVIEWED}
 """Those that can be managed."""
@@ -58,8 +60,13 @@ class Reviewer:
         operators: Collection[str] = (),
         settings: Iterable[Entry] = (),
         clock: Clock = SYSTEM_CLOCK,
+        record: Record | None = None,
     ) -> None:
-        """``settings`` are taken into account though no cluster serves them: operators' configurations."""
+        """``settings`` are taken into account though no cluster serves them: operators' configurations.
+
+        ``record``: where failures of objects are counted and logged.
+        """
+        self.containment = Containment("admission", record)
         self._api = api
         self.families = tuple(name for name in FAMILIES if name in families)
         self._operators = frozenset(operators)
@@ -86,7 +93,10 @@ class Reviewer:
         if obj is None:
             self._view.remove(key)
         else:
-            self._view.put(safely(entry_of, kind, api_version, key, obj))
+            with self.containment.at(key, Step.READ) as step:
+                self._view.put(safely(entry_of, kind, api_version, key, obj))
+            if step.failure is not None:
+                self._view.put(unreadable(kind, api_version, key, step.failure))
 
     async def defaulted(self, family: str, request: Request) -> Mapping[str, Any] | None:
         """The object with its defaults; None where none is to be written. Raises ``ApiError``."""

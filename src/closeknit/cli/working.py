@@ -125,6 +125,7 @@ class Workers:
         from closeknit.controllers.operators import managed
         from closeknit.dialects import DIALECTS
         from closeknit.kube.clock import SYSTEM_CLOCK
+        from closeknit.live.failure_log import FailureLog
         from closeknit.live.following import Following, kinds_read
         from closeknit.live.leadership import LeaseName
         from closeknit.scheduler.instance import Instance
@@ -143,7 +144,8 @@ class Workers:
         kinds = kinds_read(families, (kind for each in operators for kind in each.kinds))
         if scheduling is not None:
             kinds = (*kinds, OUTCOME_KIND)
-        self.following = Following(api, kinds, clock=SYSTEM_CLOCK, random=dice, log=log)
+        self.failures = FailureLog(log)
+        self.following = Following(api, kinds, clock=SYSTEM_CLOCK, random=dice, log=log, record=self.failures)
         self.admission = admission
         self.scheduler: Instance | None = None
         self.controllers: Controllers | None = None
@@ -158,6 +160,7 @@ class Workers:
                 lease=None if scheduling.dry_run else lease(SCHEDULER_LEASE),
                 following=self.following,
                 terms=terms,
+                record=self.failures,
             )
         if operators:
             self.controllers = Controllers(
@@ -170,6 +173,7 @@ class Workers:
                 following=self.following,
                 settings=settings,
                 terms=terms,
+                record=self.failures,
             )
 
     async def run(self, told: asyncio.Event, beside: Iterable[Coroutine[Any, Any, None]] = ()) -> None:
@@ -207,6 +211,7 @@ class Workers:
                     cache.written(),
                     *(each.metrics.written() for each in others),
                     leadership_metrics(leaderships),
+                    self.failures.written(),
                 )
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 
 from closeknit.controllers.metrics import Metrics
@@ -14,9 +15,12 @@ from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.events import Recorder
 from closeknit.kube.leases import Terms
 from closeknit.kube.port import KubernetesApi
+from closeknit.live.containment import Containment, Record
+from closeknit.live.failure_log import FailureLog
 from closeknit.live.following import Following
 from closeknit.live.leadership import Leadership, LeaseName
 from closeknit.live.log import Log
+from closeknit.live.supervision import supervised
 
 COMPONENT = "closeknit-controllers"
 
@@ -37,8 +41,13 @@ class Controllers:
         following: Following | None = None,
         settings: Sequence[Entry] = (),
         terms: Terms | None = None,
+        record: Record | None = None,
     ) -> None:
-        """``settings``: what operators were installed with, such as Dynamo's ``domainToLabelMapping``."""
+        """``settings``: what operators were installed with, such as Dynamo's ``domainToLabelMapping``.
+
+        ``record``: where failures of objects are counted and logged.
+        """
+        self.containment = Containment("controllers", record or FailureLog(log))
         self._operators = operators
         self._identity = identity
         self._log = log
@@ -91,6 +100,15 @@ class Controllers:
         for operator in self._operators:
             if operator.start is not None:
                 await operator.start(api, self._settings, self._log)
+        await supervised(
+            partial(self._control, api),
+            self.containment,
+            log=self._log,
+            random=self._random,
+            clock=self._clock,
+        )
+
+    async def _control(self, api: KubernetesApi) -> None:
         if self.leadership.stopping:
             return
         recorder = Recorder(api, COMPONENT, instance=self._identity, random=self._random, clock=self._clock)
@@ -105,6 +123,7 @@ class Controllers:
             following=self._following,
             settings=self._settings,
             metrics=self.metrics,
+            containment=self.containment,
         )
         self._log.info("controlling", families=[each.family for each in self._operators])
         try:

@@ -13,6 +13,7 @@ from closeknit.dialects.core.claims import resolved
 from closeknit.dialects.core.levels import down_to_nodes
 from closeknit.dialects.core.namespaces import by_name
 from closeknit.dialects.core.notes import binds, left_out
+from closeknit.dialects.core.rule_sizes import too_large
 from closeknit.dialects.core.zones import within_zones
 from closeknit.dialects.family import Compiled, Described, Family, Rendered
 from closeknit.dialects.store.objects import Reported
@@ -133,6 +134,8 @@ def to_place(view: View, workload: Workload) -> Workload:
     """
     if not isinstance(workload, PlaceableWorkload):
         return workload
+    if wrong := tuple(too_large(workload.request)):
+        return workload.invalid(wrong)
     topologies = view.derive(topologies_of, workload.dialect)
     topology = topologies.get(workload.request.topology or "")
     labels = topology.labels if topology is not None else ()

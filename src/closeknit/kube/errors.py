@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from closeknit.hub.failures import UncontainedError
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kube as sentences
@@ -280,3 +281,14 @@ def invalid(causes: Iterable[Cause], *, group: str, kind: str, name: str) -> Inv
     return InvalidObjectError(
         f'{qualified} "{name}" is invalid: {joined}', group=group, kind=kind, name=name, causes=listed
     )
+
+
+class LeaseExpiredError(UncontainedError):
+    """A write was not sent, because the lease may be held by another instance now. It ends the term."""
+
+
+def only_expired(error: BaseException | None) -> bool:
+    """Whether work ended as it should: without an error, or only because of writes that were not sent."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(LeaseExpiredError)[1] is None
+    return error is None or isinstance(error, LeaseExpiredError)

@@ -27,7 +27,12 @@ from math import inf
 from typing import Any, Final, cast
 
 from closeknit.kube.clock import Clock
-from closeknit.kube.errors import DeadlineExceededError, InternalServerError, UnavailableError
+from closeknit.kube.errors import (
+    DeadlineExceededError,
+    InternalServerError,
+    LeaseExpiredError,
+    UnavailableError,
+)
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import CORE_EVENTS, EVENTS
 
@@ -35,10 +40,6 @@ READS: Final = ("get", "list", "watch", "resources", "version")
 """The methods of the port that change nothing."""
 _UNKNOWN_OUTCOME = (UnavailableError, DeadlineExceededError, InternalServerError, asyncio.CancelledError)
 """After these, a write may or may not have been carried out, or may still be."""
-
-
-class LeaseExpiredError(Exception):
-    """A write was not sent, because the lease may be held by another instance now. It ends the term."""
 
 
 class Fence:

@@ -27,8 +27,8 @@ from random import Random
 from typing import Any
 
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock, micro_timestamp
-from closeknit.kube.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
-from closeknit.kube.fencing import Fence, LeaseExpiredError
+from closeknit.kube.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError, only_expired
+from closeknit.kube.fencing import Fence
 from closeknit.kube.port import Change, ChangeType, KubernetesApi, Object, Selection
 from closeknit.kube.resources import LEASES
 
@@ -134,7 +134,7 @@ class Lease:
             self.fence.close()
             if not lost:
                 await self._release()
-        if lost and (working.cancelled() or _only_expired(working.exception())):
+        if lost and (working.cancelled() or only_expired(working.exception())):
             if not renewing.cancelled():
                 renewing.result()
             raise LostLeaseError(
@@ -333,10 +333,3 @@ class Lease:
 
 def _duration(lease: Object) -> float:
     return float((lease.get("spec") or {}).get("leaseDurationSeconds") or 1)
-
-
-def _only_expired(error: BaseException | None) -> bool:
-    """Whether cancelled work ended as it should: without an error, or because of fenced writes."""
-    if isinstance(error, BaseExceptionGroup):
-        return error.split(LeaseExpiredError)[1] is None
-    return error is None or isinstance(error, LeaseExpiredError)

@@ -24,6 +24,7 @@ Changes may be missed (``is_behind``) from a failure to the next event, or the n
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ from closeknit.kube.port import (
 from closeknit.kube.resources import Resource
 from closeknit.kube.versions import LONGEST, Versions, number_of
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Index = Callable[[T], Iterable[Hashable]]
@@ -74,6 +76,10 @@ to follow it, or would be wrong for ever."""
 _PAUSE = 0.2
 """Seconds at most between two pages of a comparison, which nobody waits for."""
 _LOGGED_KEYS = 20
+
+
+def _log_failure(namespace: str, name: str, error: Exception) -> None:
+    _log.warning("%s/%s was passed over: %r", namespace, name, error)
 
 
 class Key(NamedTuple):
@@ -206,7 +212,10 @@ class Mirror(Generic[T]):
         silence: float = SILENCE,
         comparison_interval: float = COMPARISON_INTERVAL,
         on_difference: Callable[[Difference], None] | None = None,
+        failed: Callable[[str, str, Exception], None] = _log_failure,
     ) -> None:
+        """``failed`` is called with namespace and name of an object that could not be taken in."""
+        self._failed = failed
         self._api = api
         self._resource = resource
         self._selection = selection
@@ -229,6 +238,8 @@ class Mirror(Generic[T]):
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         """A heap of versions that somebody waits for, with a number that tells equal ones apart."""
         self._order = count()
+        self.passed_over = 0
+        """How many objects could not be taken in."""
         self._synced = False
         self._version = ""
         self._number = 0
@@ -318,6 +329,11 @@ class Mirror(Generic[T]):
             except ApiError as error:
                 self._note_break(error)
                 await self._clock.sleep(self._backoff.wait())
+            except Exception as error:  # noqa: BLE001 (everything is listed again, so nothing is missed)
+                self.passed_over += 1
+                self._failed("", "", error)
+                self._note_break(error)
+                await self._clock.sleep(self._backoff.wait())
 
     async def _list(self) -> None:
         listed: dict[Key, T] = {}
@@ -326,11 +342,13 @@ class Mirror(Generic[T]):
         while True:
             self._refuse_older(page.resource_version)
             for position, item in enumerate(page.items):
-                key = self._key(item)
-                listed[key] = item
-                number = number_of(page.versions[position] if page.versions else page.resource_version)
-                if number is not None:
-                    versions[key] = number
+                # An object of an unexpected shape keeps no other from being read.
+                with self._passing_over(item):
+                    key = self._key(item)
+                    listed[key] = item
+                    number = number_of(page.versions[position] if page.versions else page.resource_version)
+                    if number is not None:
+                        versions[key] = number
             # A large page is not kept while the next one is fetched.
             token, version = page.token, page.resource_version
             del page
@@ -344,9 +362,11 @@ class Mirror(Generic[T]):
                 versions.clear()
                 page = await self._page(0)
         for key in [key for key in self._objects if key not in listed]:
-            self._remove(key)
+            with self._passing_over(key):
+                self._remove(key)
         for key, after in listed.items():
-            self._put(key, after)
+            with self._passing_over(key):
+                self._put(key, after)
         number = number_of(version) or 0
         self.repairs.restored += 0 < number < self._number
         self._versions.replace(versions, number)
@@ -511,18 +531,8 @@ class Mirror(Generic[T]):
         version = event.resource_version
         number = int(version) if len(version) < LONGEST and version.isdecimal() else None
         if isinstance(event, Change):
-            key = self._key(event.object)
-            if event.type is ChangeType.DELETED:
-                if number is None or self._versions.delete(key, number):
-                    self._remove(key)
-                else:
-                    self._note_old_event()
-            elif number is None or self._versions.put(key, number):
-                self._put(key, event.object)
-            else:
-                self._note_old_event()
-            if number is None:
-                self._versions.forget(key)
+            with self._passing_over(event.object):
+                self._take_change(event, number)
         elif number is not None:
             if number < self._number:
                 self._note_old_event()
@@ -539,6 +549,21 @@ class Mirror(Generic[T]):
         if self._waiting:
             self._wake()
 
+    def _take_change(self, event: Change[T], number: int | None) -> None:
+        """Take in a changed or deleted object, unless what is known is newer."""
+        key = self._key(event.object)
+        if event.type is ChangeType.DELETED:
+            if number is None or self._versions.delete(key, number):
+                self._remove(key)
+            else:
+                self._note_old_event()
+        elif number is None or self._versions.put(key, number):
+            self._put(key, event.object)
+        else:
+            self._note_old_event()
+        if number is None:
+            self._versions.forget(key)
+
     def _note_old_event(self) -> None:
         """Count an event that is old, and have the copy compared soon.
 
@@ -548,17 +573,30 @@ class Mirror(Generic[T]):
         self._compare_at = min(self._compare_at, self._compared_at + _DOUBT_INTERVAL)
         self._is_doubtful = True
 
+    @contextmanager
+    def _passing_over(self, obj: Any) -> Iterator[None]:
+        """Pass over one object that cannot be taken in; others are, and the next list tries it again."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 (whatever is wrong with one object stays with it)
+            self.passed_over += 1
+            self._failed(*_named(obj), error)
+
     def _put(self, key: Key, after: T) -> None:
         before = self._objects.get(key)
         if before == after:
             # Keeping the object that is there spares its readers, and memory after a second list.
             return
+        # What may fail for one object comes before anything is changed.
+        indexed = [
+            (name, tuple(values(before)) if before is not None else (), tuple(values(after)))
+            for name, values in self._indexes.items()
+        ]
         self._objects[key] = after
-        for name, values in self._indexes.items():
+        for name, old, new in indexed:
             found = self._found[name]
-            if before is not None:
-                _forget(found, values(before), key)
-            for value in values(after):
+            _forget(found, old, key)
+            for value in new:
                 found.setdefault(value, set()).add(key)
         self._tell(key, before, after)
 
@@ -598,6 +636,16 @@ class Mirror(Generic[T]):
             _, _, done = heappop(self._waiting)
             if not done.done():
                 done.set_result(None)
+
+
+def _named(obj: Any) -> tuple[str, str]:
+    """Namespace and name of an object, as far as they can be read."""
+    if isinstance(obj, Key):
+        return obj
+    metadata = obj.get("metadata") if isinstance(obj, dict) else getattr(obj, "metadata", None)
+    if isinstance(metadata, dict):
+        return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+    return str(getattr(metadata, "namespace", "") or ""), str(getattr(metadata, "name", "") or "")
 
 
 def _forget(found: dict[Hashable, set[Key]], values: Iterable[Hashable], key: Key) -> None:

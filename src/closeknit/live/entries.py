@@ -19,6 +19,7 @@ from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Entry
 from closeknit.dialects.wire.decoding import decode
 from closeknit.dialects.wire.kinds import Kind
+from closeknit.hub.failures import ObjectFailure
 from closeknit.hub.keys import Key
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import ObjectName
@@ -78,6 +79,14 @@ def safely(
         return Unreadable(
             key, ObjectName(api_version, kind.kind, key.namespace, key.name), kind.shape, (wrong,)
         )
+
+
+def unreadable(kind: Kind, api_version: str, key: Key, failure: ObjectFailure) -> Unreadable:
+    """The entry of an object that cannot be worked with."""
+    problem = sentences.NOT_UNDERSTOOD.at((), kind=kind.kind, error=failure.error)
+    return Unreadable(
+        key, ObjectName(api_version, kind.kind, key.namespace, key.name), kind.shape, (problem,)
+    )
 
 
 def key_of(kind: Kind, namespace: str, name: str) -> Key:

@@ -17,6 +17,7 @@ from closeknit.apis import core_v1
 from closeknit.dialects.core.kinds import KINDS
 from closeknit.dialects.family import Family
 from closeknit.dialects.wire.kinds import Kind
+from closeknit.hub.failures import Step
 from closeknit.hub.keys import Key
 from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import Clock
@@ -32,6 +33,7 @@ from closeknit.kube.mirror import (
 )
 from closeknit.kube.port import PAGE_SIZE, KubernetesApi, Written
 from closeknit.kube.resources import Resource
+from closeknit.live.containment import Containment, Record
 from closeknit.live.entries import key_of
 from closeknit.live.log import Log
 
@@ -139,8 +141,11 @@ class Listening:
                     while self._may_change is not None and not self._may_change.is_set():
                         await self._may_change.wait()
                     for notice in changes.take_now():
-                        key = key_of(kind, notice.key.namespace, notice.key.name)
-                        self._listener.heard(kind, resource.api_version, key, notice.after)
+                        own = Key(kind.group, kind.kind, *notice.key)
+                        # A listener contains what fails for one object; what it does not contain stays here.
+                        with self._following.containment.at(own, Step.READ):
+                            key = key_of(kind, notice.key.namespace, notice.key.name)
+                            self._listener.heard(kind, resource.api_version, key, notice.after)
                         self.told += 1
                     for told in self._waiting.pop((kind.group, kind.kind), ()):
                         if not told.done():
@@ -163,8 +168,13 @@ class Following:
         silence: float = SILENCE,
         comparison_interval: float = COMPARISON_INTERVAL,
         log: Log | None = None,
+        record: Record | None = None,
     ) -> None:
-        """``silence`` and ``comparison_interval``: as a mirror takes them; ``log`` names what differed."""
+        """``silence`` and ``comparison_interval``: as a mirror takes them; ``log`` names what differed.
+
+        ``record``: where objects are counted and logged that a listener could not take in.
+        """
+        self.containment = Containment("informer", record)
         self._api = api
         self._silence = silence
         self._comparison_interval = comparison_interval
@@ -204,6 +214,7 @@ class Following:
                             silence=self._silence,
                             comparison_interval=self._comparison_interval,
                             on_difference=partial(self._note_difference, kind),
+                            failed=partial(self._passed_over, kind),
                         )
                         self._mirrors[kind] = self._by_name[kind.group, kind.kind] = mirror
                         self.resources[kind.group, kind.kind] = resource
@@ -214,6 +225,9 @@ class Following:
                     await asyncio.gather(*(mirror.synced() for mirror in self._mirrors.values()))
                     self._synced.set()
                 await self._clock.sleep(_LOOK_AGAIN)
+
+    def _passed_over(self, kind: Kind, namespace: str, name: str, error: Exception) -> None:
+        self.containment.note(Key(kind.group, kind.kind, namespace, name), Step.READ, error)
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Let something run beside the mirrors; where it fails, ``run`` does."""

@@ -13,3 +13,16 @@ class Log(Protocol):
 
     def warning(self, event: str, **facts: Any) -> Any:
         """Something happened that somebody may want to know."""
+
+
+class Unlogged:
+    """Logs nothing."""
+
+    def info(self, event: str, **facts: Any) -> None:
+        """Ignore it."""
+
+    def warning(self, event: str, **facts: Any) -> None:
+        """Ignore it."""
+
+
+UNLOGGED = Unlogged()

@@ -50,6 +50,10 @@ class Settled(msgspec.Struct, frozen=True, gc=False):
     verdict: Verdict
 
 
+class UncountedPodsError(Exception):
+    """What pods of a unit hold cannot be counted, so that they must not be bound."""
+
+
 class Acting:
     """All that is under way."""
 
@@ -139,6 +143,8 @@ class Acting:
         for each in pods:
             self._state.assume(each.pod, each.node)
             self._unit_of[each.pod] = unit
+        if not all(self._state.is_counted(each.pod) for each in pods):
+            raise UncountedPodsError(unit)
         for call in commit.calls():
             self._send(call, 0)
 

@@ -21,6 +21,7 @@ from closeknit.apis.policy_v1 import PodDisruptionBudget
 from closeknit.dialects.compiling import topologies_of
 from closeknit.dialects.core.allocated import as_resources
 from closeknit.dialects.core.node_amounts import node_of
+from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.core.pods import Stage, read_pod
 from closeknit.dialects.core.priority import seconds_since_epoch
 from closeknit.dialects.family import Family
@@ -36,13 +37,15 @@ from closeknit.engine import UNPACED, Engine, Pace
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.copying import replace
+from closeknit.hub.failures import ObjectFailure, Step
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import Problem
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
-from closeknit.live.entries import entry_of, safely
+from closeknit.live.containment import Containment
+from closeknit.live.entries import entry_of, safely, unreadable
 from closeknit.scheduler.beliefs import Beliefs
 from closeknit.scheduler.changes import Change
 from closeknit.scheduler.gangs.history import has_run
@@ -83,11 +86,17 @@ class ClusterState:
         *,
         clock_zero: float = 0.0,
         pace: Pace = UNPACED,
+        containment: Containment | None = None,
     ) -> None:
         """``clock_zero`` is the moment, in seconds since 1970, at which the scheduler's clock was zero.
 
         ``pace`` interrupts the decisions of the engine.
         """
+        self.containment = containment or Containment("state")
+        self._withheld: dict[Key, tuple[Kind, str, Any]] = {}
+        """Objects that are withheld, as the server reported them last."""
+        self._uncounted: dict[Key, str] = {}
+        """Pods of which not even an estimate is known, by key, and their nodes, which take no others."""
         self._clock_zero = clock_zero
         self._budgets: Budgets | None = None
         self.budgets_version = 0
@@ -97,7 +106,15 @@ class ClusterState:
         self.view = View(self._store, families, schedulers=schedulers)
         self._schedulers = schedulers
         self._names = HolderNames(families)
-        self._units = Units(self._store, self.view, families, self._names, self._renew_pod, pace=pace)
+        self._units = Units(
+            self._store,
+            self.view,
+            families,
+            self._names,
+            self._renew_pod,
+            pace=pace,
+            containment=self.containment,
+        )
         self._kept: dict[str, Topology] = {}
         self._tracked = TrackedEngine(pace)
         self.usage = Usage()
@@ -131,6 +148,10 @@ class ClusterState:
 
         By the next look the group that they name has mostly come."""
         self.beliefs = Beliefs(self._store.get, self._put)
+        self._resets = 0
+        """How often the view had forgotten everything when all was computed again."""
+        self._broken: Exception | None = None
+        """An error that could not be contained."""
 
     # ------------------------------------------------------------------------------------- questions
 
@@ -180,6 +201,10 @@ class ClusterState:
         """A pod as it is believed to be."""
         found = self._store.get(key)
         return found if isinstance(found, Stored) else None
+
+    def is_counted(self, key: Key) -> bool:
+        """Whether what a pod holds on its node can at least be estimated."""
+        return key not in self._uncounted
 
     def is_open(self, key: Key) -> bool:
         """Whether a pod exists and waits for a node."""
@@ -366,13 +391,80 @@ class ClusterState:
     def heard(self, kind: Kind, api_version: str, key: Key, obj: Any | None) -> None:
         """What the server says of an object; None where it has gone."""
         if obj is None:
-            self.remove(key)
+            self._withheld.pop(key, None)
+            self.containment.gone(key)
+            try:
+                self.remove(key)
+                if (closed := self._uncounted.pop(key, None)) is not None:
+                    self._renew_node(Key("", "Node", "", closed))
+            except Exception as error:  # noqa: BLE001 (it is raised where the state is used next)
+                self._broken = error
+            return
+        self.containment.changed(key)
+        self._units.retry(key)
+        failure = self.containment.withheld(key)
+        if failure is not None:
+            self._withheld[key] = kind, api_version, obj
         else:
-            if kind.workload and isinstance(obj, dict):
-                (self.have_run.add if has_run(obj) else self.have_run.discard)(key)
-            if self.beliefs and not isinstance(obj, msgspec.Struct):
-                self.beliefs.heard(key, str(obj["metadata"].get("resourceVersion", "")))
-            self.put(safely(entry_of, kind, api_version, key, obj))
+            self._withheld.pop(key, None)
+            with self.containment.at(key, Step.READ) as step:
+                if kind.workload and isinstance(obj, dict):
+                    (self.have_run.add if has_run(obj) else self.have_run.discard)(key)
+                if self.beliefs and not isinstance(obj, msgspec.Struct):
+                    self.beliefs.heard(key, str(obj["metadata"].get("resourceVersion", "")))
+                self.put(safely(entry_of, kind, api_version, key, obj))
+            failure = step.failure
+        if failure is not None:
+            self._put_unreadable(kind, api_version, key, obj, failure)
+
+    def _put_unreadable(
+        self, kind: Kind, api_version: str, key: Key, obj: Any, failure: ObjectFailure
+    ) -> None:
+        """Keep an object that cannot be worked with as one that cannot be read.
+
+        What fails here as well is beyond one object, so that whatever uses this state begins again. A
+        withheld object was not taken in since then, so it is just passed over.
+        """
+        withheld = key in self._withheld
+        try:
+            if isinstance(obj, core_v1.Pod) and obj.spec.node_name:
+                self._uncounted[key] = obj.spec.node_name
+                self._renew_node(Key("", "Node", "", obj.spec.node_name))
+            self._put(unreadable(kind, api_version, key, failure))
+        except Exception as error:  # noqa: BLE001 (it is raised where the state is used next)
+            self._broken = None if withheld else error
+
+    def retry(self) -> None:
+        """Work again with the objects that have backed off long enough."""
+        if self._broken is not None:
+            broken, self._broken = self._broken, None
+            raise broken
+        if self._resets != self.view.resets:
+            self._resets = self.view.resets
+            self._renew_all()
+        if not self.containment.failing:
+            return
+        for key in self.containment.due():
+            self._units.retry(key)
+            if (withheld := self._withheld.pop(key, None)) is not None:
+                kind, api_version, obj = withheld
+                self.heard(kind, api_version, key, obj)
+            elif isinstance(self._store.get(key), Stored):
+                if key.kind == "Node":
+                    self._renew_node(key)
+                elif key.kind == "Pod":
+                    self._renew_pod(key)
+
+    def _renew_all(self) -> None:
+        """Compute everything again, because the view has forgotten what depends on what."""
+        self._units.look_at_all()
+        for entry in list(self._store):
+            if entry.shape is core_v1.Node:
+                self._renew_node(entry.key)
+            elif entry.shape is core_v1.Pod:
+                self._renew_pod(entry.key)
+            elif entry.shape is wire.Workload:
+                self._give_places(entry.key)
 
     def put(self, entry: Entry) -> None:
         """An object as the server says that it is."""
@@ -445,7 +537,7 @@ class ClusterState:
         if entry.shape is PodDisruptionBudget:
             self._budgets, self.budgets_version = None, self.budgets_version + 1
         elif entry.shape is core_v1.Node:
-            self._tracked.set_node(key.name, self.view.derive(node_of, key))
+            self._renew_node(key)
         elif entry.shape is core_v1.Pod:
             self._set_pod(key, entry if isinstance(entry, Stored) else None)
             self._promised.set_pod(key, entry if isinstance(entry, Stored) else None)
@@ -453,7 +545,7 @@ class ClusterState:
                 self._alone.setdefault(key, 0)
         else:
             if entry.shape is wire.Workload and known is None:
-                self._promised.give(key, self.view.derive(places_given, key))
+                self._give_places(key)
             for family in self._units.asked_by(entry.shape):
                 # What was compiled before is stale by itself when the object changes.
                 readable = isinstance(entry, Stored) and isinstance(known, Stored)
@@ -506,6 +598,25 @@ class ClusterState:
         """The workloads that a pod may belong to."""
         return self._store.values(CLAIM, pod)
 
+    def _counted_holding(self, pod: Stored[core_v1.Pod]) -> Holding | None:
+        """What a pod holds of its node; what it asks for itself where its claims cannot be counted."""
+        key, holding = pod.key, None
+        if self.containment.failure(key, Step.COUNT) is None:
+            with self.containment.at(key, Step.COUNT):
+                holding = self._holding(pod)
+        if self.containment.failure(key, Step.COUNT) is not None and pod.content.spec.node_name:
+            with self.containment.at(key, Step.ESTIMATE) as step:
+                read = read_pod(pod)
+                if read.stage in (Stage.RUNNING, Stage.LEAVING):
+                    holding = read.holding(self._names.of_pod(key, self._claims(key)[0]))
+            if step.failure is not None:
+                self._uncounted[key] = pod.content.spec.node_name
+                self._renew_node(Key("", "Node", "", pod.content.spec.node_name))
+                return None
+        if (closed := self._uncounted.pop(key, None)) is not None:
+            self._renew_node(Key("", "Node", "", closed))
+        return holding
+
     def _holding(self, pod: Stored[core_v1.Pod]) -> Holding | None:
         if not pod.content.spec.node_name:
             return None
@@ -547,6 +658,7 @@ class ClusterState:
         meanwhile is mostly our own doing, and they are not decided before. In a ``hurried`` look, units that
         still have too few pods stay as they were for a while, too.
         """
+        self.retry()
         for key in self._newly_bound:
             if key in self._bound_at:
                 self._bound_at[key] = now
@@ -554,7 +666,7 @@ class ClusterState:
         self._tracked.set_topologies(self._topologies())
         self.renew_nodes()
         for (key,) in list(self.view.stale(places_given)):
-            self._promised.give(key, self.view.derive(places_given, key))
+            self._give_places(key)
         alone, self._alone = self._alone, {}
         for key, times in alone.items():
             if (pod := self.pod(key)) is None or not self._may_be_alone(pod):
@@ -566,23 +678,51 @@ class ClusterState:
         units = self._units.renewed(is_binding, hurried=hurried)
         for key, unit in units.items():
             if key in self._named or (unit is not None and unit.accounts):
-                self._charge(key, unit)
+                with self.containment.at(key, Step.COUNT):
+                    self._charge(key, unit)
         return News([*self._tracked.changes(), *self.usage.changes()], units, self._units.touched)
 
     def renew_nodes(self) -> None:
         """Bring what nodes offer up to date, and what pods hold by their claims."""
         for (key,) in list(self.view.stale(held)):
-            self.view.derive(held, key)
-            self._renew_pod(key)
+            if self.containment.failure(key, Step.COUNT) is None:
+                with self.containment.at(key, Step.COUNT):
+                    self.view.derive(held, key)
+                self._renew_pod(key)
         for (node,) in list(self.view.stale(node_of)):
-            self._tracked.set_node(node.name, self.view.derive(node_of, node))
+            self._renew_node(node)
+
+    def _renew_node(self, key: Key) -> None:
+        """Bring what a node offers up to date.
+
+        Where its devices or volumes cannot be counted, it offers what it lists itself. It offers nothing as
+        long as a pod runs there of which nothing can be counted.
+        """
+        node = None
+        if self.containment.failure(key, Step.COUNT) is None:
+            with self.containment.at(key, Step.COUNT):
+                node = self.view.derive(node_of, key)
+        if self.containment.failure(key, Step.COUNT) is not None:
+            stored = self._store.get(key)
+            with self.containment.at(key, Step.ESTIMATE):
+                node = hub_node(stored.content, []) if isinstance(stored, Stored) else None
+        if self._uncounted and key.name in self._uncounted.values():
+            node = None
+        self._tracked.set_node(key.name, node)
 
     def _renew_pod(self, key: Key) -> None:
-        self._set_pod(key, self.pod(key))
+        if self._store.get(key) is None or self.pod(key) is not None:
+            self._set_pod(key, self.pod(key))
+
+    def _give_places(self, key: Key) -> None:
+        """Keep what an admitted Workload was given for its pods to come."""
+        if self.containment.failure(key, Step.COUNT) is None:
+            with self.containment.at(key, Step.COUNT):
+                self._promised.give(key, self.view.derive(places_given, key))
 
     def _set_pod(self, key: Key, pod: Stored[core_v1.Pod] | None) -> None:
         """What a pod holds of its node and of its queue."""
-        holding = self._holding(pod) if pod is not None else None
+        holding = self._counted_holding(pod) if pod is not None else None
         self._tracked.set_pod(key, holding)
         self.usage.set_pod(key, holding if pod is not None and _uses_quota(pod) else None)
         self._note_holding(key, pod, holding)

@@ -7,7 +7,7 @@ Whoever runs it puts objects into its ``state``, tells ``acting`` what calls cam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from math import inf
 from random import Random
@@ -18,11 +18,13 @@ from closeknit.dialects.core.priority import queue_order
 from closeknit.engine import Pace
 from closeknit.hub.cluster import Holding
 from closeknit.hub.copying import replace
+from closeknit.hub.failures import ObjectFailure, Step
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Assignment, Placed, Undecided
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import PlaceableWorkload, Workload
+from closeknit.live.containment import Containment
 from closeknit.scheduler import wording
 from closeknit.scheduler.acting import Acting, Counters, Settled
 from closeknit.scheduler.changes import Change, Joined, NodeChanged
@@ -77,6 +79,7 @@ class Core:
         clock_zero: float = 0.0,
         pause: Callable[[], bool] | None = None,
         spent: Callable[[], float] = lambda: 0.0,
+        containment: Containment | None = None,
     ) -> None:
         """Make a core that knows no objects yet.
 
@@ -84,14 +87,20 @@ class Core:
         ``pause``: called now and then during long decisions; it may let others run, as long as they change
         nothing here, and returns whether the decision has to end.
         ``spent``: how many seconds decisions have taken so far, without what others took meanwhile.
+        ``containment``: what failed for one object stays with it there.
         """
         self._pace = Pace(pause)
         self._spent = spent
         self._decision_time = DecisionTime(settings.decision_time)
         self._protected_until = 0.0
         """How much time decisions may have spent in all when the current one has to end, if others wait."""
+        self.containment = containment or Containment("scheduler")
         self.state = ClusterState(
-            settings.families, settings.schedulers, clock_zero=clock_zero, pace=self._pace
+            settings.families,
+            settings.schedulers,
+            clock_zero=clock_zero,
+            pace=self._pace,
+            containment=self.containment,
         )
         self.queue = WaitingQueue(random, puts_off=self._decision_time.exceeds_share)
         self.accounts = self.state.usage.accounts
@@ -138,6 +147,7 @@ class Core:
             self.reservations.next_time(),
             self.preemptions.next_time(),
             self.overcommitment.next_time(),
+            self.containment.next_time(),
             *(each.next_time() for each in deadlines),
         ]
         soonest = min(time for time in times if time is not None)
@@ -157,6 +167,7 @@ class Core:
     def look(self, now: float, *, hurried: bool = False) -> None:
         """Take in what has changed; in a ``hurried`` look, what can wait is left for the next one."""
         self.counters.looks += 1
+        self.containment.now = now
         self._pace.begin()
         self._protected_until = self._spent() + self._decision_time.limits.first
         self.acting.told(self.state.told())
@@ -168,38 +179,84 @@ class Core:
         if self.state.postponed:
             self._wake()
         for key in news.touched:
-            self._reporter.touched(key)
+            with self.containment.at(key, Step.REPORT):
+                self._reporter.touched(key)
         again = dict.fromkeys(
             [*news.units, *self._set_aside, *self.acting.left(), *self._refusals.deadlines.take(now)]
         )
         self._set_aside.clear()
         for settled in self.acting.settled():
             again[settled.commit.unit] = None
-            self._settle(settled, now)
+            with self._contained(settled.verdict.workload, Step.BIND):
+                self._settle(settled, now)
         self._take_evictions()
         self._evict_later_bindings(now)
         for key in again:
-            workload_now = self.state.units.get(key)
-            self.reservations.saw(key, workload_now)
-            self.preemptions.saw(key, workload_now, now)
+            with self.containment.at(key, Step.PREEMPT):
+                workload_now = self.state.units.get(key)
+                self.reservations.saw(key, workload_now)
+                self.preemptions.saw(key, workload_now, now)
         if not all(isinstance(change, Joined) for change in news.changes):
             self.preemptions.candidates.something_changed()
         self._advance(now, again, moved=bool(news.changes))
         # Before anybody comes: who asks for the same does not overtake those who are woken.
         self.queue.wake(news.changes, self.state.engine)
         for key in again:
-            waited = self.queue.get(key)
-            self._look_at(key, self.state.units.get(key), now)
-            if (waits := self.queue.get(key)) is not waited and _has_queue(waited, waits):
-                # Fair shares follow from what waits, too.
-                self.preemptions.candidates.something_changed()
-            if not self._lacks_room(key):
-                self.reservations.drop(key)
-            if self.queue.get(key) is None and not self.acting.is_binding(key):
-                unit = self.state.units.get(key)
-                is_bound = unit is None or isinstance(unit, PlaceableWorkload)
-                self.preemptions.waits_no_longer(key, bound=is_bound)
+            if (unit := self.state.units.get(key)) is None:
+                with self.containment.at(key, Step.QUEUE):
+                    self._take_in(key, now)
+            else:
+                with self._contained(unit, Step.QUEUE):
+                    self._take_in(key, now)
         self._reserve(now)
+
+    def _take_in(self, key: Key, now: float) -> None:
+        """Queue a unit of which something has changed, or remove it from the queue."""
+        waited = self.queue.get(key)
+        self._look_at(key, self.state.units.get(key), now)
+        if (waits := self.queue.get(key)) is not waited and _has_queue(waited, waits):
+            # Fair shares follow from what waits, too.
+            self.preemptions.candidates.something_changed()
+        if not self._lacks_room(key):
+            self.reservations.drop(key)
+        if self.queue.get(key) is None and not self.acting.is_binding(key):
+            unit = self.state.units.get(key)
+            is_bound = unit is None or isinstance(unit, PlaceableWorkload)
+            self.preemptions.waits_no_longer(key, bound=is_bound)
+
+    # -------------------------------------------------------------------------------------- containing
+
+    @contextmanager
+    def _contained(self, workload: Workload, step: Step) -> Iterator[None]:
+        """Keep an error of a unit from all others: it leaves the queue, is reported, and backs off."""
+        with self.containment.at(workload.object.key, step) as contained:
+            yield
+        if contained.failure is not None and contained.error is not None:
+            if step is Step.BIND and self._is_half_bound(workload):
+                # Only the cluster knows by now what is bound, so it is read again.
+                raise contained.error
+            self._withdraw(workload, contained.failure)
+
+    def _is_half_bound(self, workload: Workload) -> bool:
+        """Whether pods of a unit are assumed to be bound, or being bound."""
+        pods = _pods_to_place(workload) if isinstance(workload, PlaceableWorkload) else ()
+        return self.acting.is_binding(workload.object.key) or any(map(self.state.is_assumed, pods))
+
+    def _withdraw(self, workload: Workload, failure: ObjectFailure) -> None:
+        """Decide nothing about a unit until it changes or has backed off.
+
+        What fails here is beyond one unit, and the scheduler begins again without it.
+        """
+        key, now = workload.object.key, self.containment.now
+        self.queue.remove(key)
+        self.reservations.drop(key)
+        self._refusals.note(key, now)
+        problem = sentences.NOT_UNDERSTOOD.at((), kind=workload.object.kind, error=failure.error)
+        with self.containment.at(key, Step.REPORT):
+            if isinstance(workload, PlaceableWorkload):
+                self._reporter.waiting(Verdict(workload, Failed((problem,))))
+            else:
+                self._reporter.waiting(InvalidVerdict(workload.invalid((problem,)), None))
 
     def _settle(self, settled: Settled, now: float) -> None:
         unit, workload = settled.commit.unit, settled.verdict.workload
@@ -253,6 +310,7 @@ class Core:
 
     def decide(self, now: float) -> Sequence[Verdict]:
         """Decide the next unit, or all that have their minimum and could have more; none if none is ready."""
+        self.containment.now = now
         self._consider_preemptions(now)
         if self._holds_surplus(now) or (workload := self._next(now)) is None:
             return ()
@@ -263,7 +321,8 @@ class Core:
             verdicts = [self._decided_minimum(workload, now)]
         rest_until = self._charge(workload, Search.PLACEMENT, began, now)
         for verdict in verdicts:
-            self._carry_out(verdict, now, rest_until)
+            with self._contained(verdict.workload, Step.BIND):
+                self._carry_out(verdict, now, rest_until)
         self.counters.decisions += len(verdicts)
         return verdicts
 
@@ -364,26 +423,26 @@ class Core:
         return workload
 
     def _decided(self, workload: PlaceableWorkload) -> Verdict:
-        try:
-            with self.state.deciding(workload):
-                return decide(
-                    self.state.engine,
-                    self.state.topologies,
-                    workload,
-                    self.accounts,
-                    explained=self._explaining,
-                    failures=self.failures,
-                )
-        except Exception as error:  # noqa: BLE001 (one unit that breaks a rule of ours must not stop the others)
-            return Verdict(workload, Failed((_not_understood(workload, error),)))
+        with (
+            self.containment.at(workload.object.key, Step.DECIDE) as step,
+            self.state.deciding(workload),
+        ):
+            return decide(
+                self.state.engine,
+                self.state.topologies,
+                workload,
+                self.accounts,
+                explained=self._explaining,
+                failures=self.failures,
+            )
+        return Verdict(workload, Failed((_not_understood(workload, step.failure),)))
 
     def _preparations(
         self, workload: Workload, claims: dict[Key, list[Bind]]
     ) -> tuple[Sequence[Preparation], Sequence[Problem]]:
-        try:
+        with self.containment.at(workload.object.key, Step.BIND) as step:
             return preparations(self.state, claims)
-        except Exception as error:  # noqa: BLE001 (the same)
-            return (), (_not_understood(workload, error),)
+        return (), (_not_understood(workload, step.failure),)
 
     def _carry_out(self, verdict: Verdict, now: float, rest_until: float | None) -> None:
         """Bind what was placed, or let the unit wait, until ``rest_until`` if its decision took long."""
@@ -556,18 +615,21 @@ class Core:
                 to_be_tried.add(key)
                 continue
             began = self._begin(first, Search.VICTIMS, now)
-            preemption = self.preemptions.consider(
-                key,
-                self._choosing,
-                self.acting.is_binding,
-                self._reserved_before(now),
-                now,
-                had_to_end=lambda: self._pace.stopped,
-            )
+            with self._contained(first, Step.PREEMPT):
+                preemption = self.preemptions.consider(
+                    key,
+                    self._choosing,
+                    self.acting.is_binding,
+                    self._reserved_before(now),
+                    now,
+                    had_to_end=lambda: self._pace.stopped,
+                )
+                if preemption is not None:
+                    self.reservations.drop(key)
+                    self._wake()
             self._charge(first, Search.VICTIMS, began, now)
-            if preemption is not None:
-                self.reservations.drop(key)
-                self._wake()
+            if self.containment.failure(key, Step.PREEMPT) is not None:
+                to_be_tried.add(key)
 
     def _reported(self, plan: Plan) -> None:
         self.preemptions.stored(plan)
@@ -650,9 +712,9 @@ class Core:
         self._observer.let_go(workload, reason, wording.evicted(below))
 
 
-def _not_understood(workload: Workload, error: Exception) -> Problem:
-    said = f"{type(error).__name__}: {error}"
-    return sentences.NOT_UNDERSTOOD.at((), kind=workload.object.kind, error=said)
+def _not_understood(workload: Workload, failure: ObjectFailure | None) -> Problem:
+    error = failure.error if failure is not None else ""
+    return sentences.NOT_UNDERSTOOD.at((), kind=workload.object.kind, error=error)
 
 
 def _has_queue(*workloads: Workload | None) -> bool:

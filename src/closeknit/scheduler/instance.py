@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -27,9 +28,12 @@ from closeknit.kube.events import Recorder
 from closeknit.kube.leases import Terms
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
+from closeknit.live.containment import Containment, Record
+from closeknit.live.failure_log import FailureLog
 from closeknit.live.following import Following
 from closeknit.live.leadership import Leadership, LeaseName
 from closeknit.live.log import Log
+from closeknit.live.supervision import supervised
 from closeknit.scheduler.cluster_state import FAMILIES
 from closeknit.scheduler.health import Probes
 from closeknit.scheduler.loop import Scheduler
@@ -74,7 +78,9 @@ class Instance:
         clock: Clock = SYSTEM_CLOCK,
         following: Following | None = None,
         terms: Terms | None = None,
+        record: Record | None = None,
     ) -> None:
+        """``record``: where failures of objects are counted and logged."""
         self._settings = settings
         self._identity = identity
         self._log = log
@@ -91,6 +97,7 @@ class Instance:
             terms=terms,
             progresses=self._progresses,
         )
+        self.containment = Containment("scheduler", record or FailureLog(log))
         self._scheduler: Scheduler | None = None
         self._reporter: Reporter | None = None
         self._recorder: Recorder | None = None
@@ -109,7 +116,7 @@ class Instance:
 
     async def run(self) -> None:
         """Work until ``stop`` was called and what was under way is settled."""
-        await self.leadership.lead(self._schedule)
+        await self.leadership.lead(self._supervised)
         self._log.info("stopped")
 
     def stop(self) -> None:
@@ -117,6 +124,17 @@ class Instance:
         self.leadership.stop()
         if self._scheduler is not None:
             self._scheduler.stop()
+
+    async def _supervised(self, api: KubernetesApi) -> None:
+        """Schedule, and begin again if an error escapes all containment."""
+        await supervised(
+            partial(self._schedule, api),
+            self.containment,
+            log=self._log,
+            random=self._random,
+            clock=self._clock,
+            settling=self._settings.bind_deadline,
+        )
 
     async def _schedule(self, api: KubernetesApi) -> None:
         """Schedule for one term, with new state: what was known before may be out of date.
@@ -150,6 +168,7 @@ class Instance:
             busy=lambda: self.busy,
             pod_events=pod_events,
             clock=self._clock,
+            containment=self.containment,
         )
         scheduler = Scheduler(
             api,
@@ -161,6 +180,7 @@ class Instance:
             clock=self._clock,
             following=self._following,
             call_deadline=self.leadership.call_deadline,
+            containment=self.containment,
         )
         self._scheduler, self._reporter, self._recorder = scheduler, reporter, recorder
         self._pod_events = pod_events
@@ -168,7 +188,9 @@ class Instance:
         self._log.info(
             "scheduling", schedulers=sorted(self._settings.schedulers), dry_run=self._settings.dry_run
         )
-        reporting = asyncio.create_task(reporter.run())
+        reporting = asyncio.create_task(
+            supervised(reporter.run, self.containment, log=self._log, random=self._random, clock=self._clock)
+        )
         try:
             changes = _Changes(reporter, outcomes)
             with scheduler.following.listening(changes, (*_REPORTED, OUTCOME_KIND), lambda: None):

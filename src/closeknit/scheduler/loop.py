@@ -10,9 +10,11 @@ import asyncio
 from functools import partial
 from random import Random
 
+from closeknit.hub.failures import Step
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import PODS
+from closeknit.live.containment import Containment
 from closeknit.live.following import Following, Listening, kinds_read
 from closeknit.scheduler.acting import Acting, Counters
 from closeknit.scheduler.binder import Binder
@@ -48,6 +50,7 @@ class Scheduler:
         clock: Clock = SYSTEM_CLOCK,
         following: Following | None = None,
         call_deadline: float | None = None,
+        containment: Containment | None = None,
     ) -> None:
         """``following``: what is followed for others already and runs by itself; None follows anew.
 
@@ -85,6 +88,7 @@ class Scheduler:
             clock_zero=clock.now().timestamp() - clock.monotonic(),
             pause=self._slices.pause,
             spent=self._slices.spent,
+            containment=containment,
         )
 
     @property
@@ -214,7 +218,8 @@ class Scheduler:
         while verdicts := await self._slices.run(partial(self.core.decide, began), self._must_end):
             now = self._clock.monotonic()
             for verdict in verdicts:
-                self._observer.decided(verdict, (now - began) / len(verdicts))
+                with self.core.containment.at(verdict.workload.object.key, Step.REPORT):
+                    self._observer.decided(verdict, (now - began) / len(verdicts))
             if now - since > self.settings.gather_many:
                 return
             if now - last > self.settings.turn:

@@ -16,9 +16,11 @@ from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
 from closeknit.engine import UNPACED, Pace
+from closeknit.hub.failures import Step
 from closeknit.hub.keys import Key
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import InvalidWorkload, PlaceableWorkload, UnplaceableWorkload, Workload
+from closeknit.live.containment import Containment
 from closeknit.scheduler.holder_names import HolderNames
 
 POSTPONED = 10
@@ -39,12 +41,14 @@ class Units:
         renamed: Callable[[Key], None],
         *,
         pace: Pace = UNPACED,
+        containment: Containment,
     ) -> None:
         """``renamed`` is called with every pod that now belongs to another unit than before.
 
         ``pace`` interrupts the compilation of many units.
         """
         self._pace = pace
+        self._containment = containment
         self._names = names
         self._renamed = renamed
         self._store = store
@@ -58,8 +62,8 @@ class Units:
         """The wire types whose objects are units even where they cannot be read."""
         self._new: dict[tuple[Family, Key], None] = {}
         self._made: dict[tuple[Family, Key], tuple[Workload, ...]] = {}
-        self._broken: dict[tuple[Family, Key], None] = {}
-        """What could not be compiled for a mistake of ours; it is tried again at every look."""
+        self._failed: dict[Key, dict[tuple[Family, Key], None]] = {}
+        """By key, what could not be compiled because of an error of ours, and backs off."""
         self._lacking: dict[tuple[Family, Key], tuple[int, int]] = {}
         """Of a unit that lacks pods, with how many it may be whole, and how often it may be passed over."""
         self.by_key: dict[Key, Workload] = {}
@@ -81,6 +85,14 @@ class Units:
         """See at the next call of ``renewed`` what a family makes of an object."""
         self._new[family, key] = None
 
+    def look_at_all(self) -> None:
+        """See at the next call of ``renewed`` what families make of everything that was compiled before."""
+        self._new.update(dict.fromkeys(self._made))
+
+    def retry(self, key: Key) -> None:
+        """Compile an object again that could not be compiled: it has changed, or has backed off."""
+        self._new.update(self._failed.pop(key, {}))
+
     def is_stale(self, unit: Workload) -> bool:
         """Whether something that a unit is made of has changed since the last call of ``renewed``."""
         family = self._families[unit.dialect]
@@ -95,12 +107,17 @@ class Units:
         """
         units: dict[Key, Workload | None] = {}
         self.touched = []
-        looked_at = _in_turns([*self._new, *self._broken, *self._view.stale(place_object)])
-        self._new, self._broken = {}, {}
+        looked_at = _in_turns([*self._new, *self._view.stale(place_object)])
+        self._new = {}
         self.postponed = False
         for number, each in enumerate(looked_at):
             family, key = each
             made = self._made.get(each, ())
+            if self._containment.failure(key, Step.COMPILE) is not None:
+                # It is tried again when it changes, or when it has backed off.
+                self._failed.setdefault(key, {})[each] = None
+                if made:
+                    continue
             if self._store.get(key) is not None:
                 if made and all(is_binding(unit.object.key) for unit in made):
                     self._new[each] = None
@@ -169,13 +186,16 @@ class Units:
             if entry.shape not in self._always:
                 return ()
             return (InvalidWorkload(entry.object, family.name, entry.problems, maker=key),)
-        try:
-            made = self._view.derive(place_object, family, key)
-            return tuple(map(self._names.told_apart, made))
-        except Exception as error:  # noqa: BLE001 (one object that breaks a rule of ours must not stop the others)
-            self._broken[family, key] = None
-            problem = sentences.NOT_UNDERSTOOD.at((), kind=key.kind, error=f"{type(error).__name__}: {error}")
-            return (InvalidWorkload(entry.object, family.name, (problem,), maker=key),)
+        failure = self._containment.failure(key, Step.COMPILE)
+        if failure is None:
+            with self._containment.at(key, Step.COMPILE) as step:
+                made = self._view.derive(place_object, family, key)
+                return tuple(map(self._names.told_apart, made))
+            failure = step.failure
+        assert failure is not None
+        self._failed.setdefault(key, {})[family, key] = None
+        problem = sentences.NOT_UNDERSTOOD.at((), kind=key.kind, error=failure.error)
+        return (InvalidWorkload(entry.object, family.name, (problem,), maker=key),)
 
 
 def _in_turns(items: Iterable[tuple[Family, Key]]) -> list[tuple[Family, Key]]:

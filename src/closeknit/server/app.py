@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 import time
 from collections.abc import Awaitable, Callable
@@ -22,6 +23,7 @@ from closeknit.server.openapi import PROBLEM_TYPE, document
 from closeknit.server.routes import EVENTS, ROOT, ROUTES, Route, checked
 from closeknit.server.stream import Stream
 
+_log = logging.getLogger(__name__)
 LARGEST_BODY = 1 << 20
 _BODY_SECONDS = 60.0
 """How long a body may take to arrive."""

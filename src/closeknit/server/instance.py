@@ -11,7 +11,11 @@ from closeknit.dialects import DIALECTS
 from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.port import KubernetesApi
+from closeknit.live.containment import Containment
+from closeknit.live.failure_log import FailureLog
 from closeknit.live.following import Following, kinds_read
+from closeknit.live.log import UNLOGGED, Log
+from closeknit.live.supervision import supervised
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.status.outcomes import KIND as OUTCOME_KIND
 from closeknit.server.access import Access
@@ -37,12 +41,17 @@ class MapInstance:
         following: Following | None = None,
         schedulers: frozenset[str] = SCHEDULERS,
         clock: Clock = SYSTEM_CLOCK,
+        log: Log = UNLOGGED,
     ) -> None:
-        """``schedulers``: single pods that name one of these are workloads; those of others use nodes."""
+        """``log``: where failures of objects are logged.
+
+        ``schedulers``: single pods that name one of these are workloads; those of others use nodes.
+        """
+        self._log, self._random, self._clock = log, random, clock
         self._kinds = kinds_read(DIALECTS, (OUTCOME_KIND,))
         self._own = following is None
         self._following = following or Following(api, self._kinds, clock=clock, random=random)
-        self.state = ClusterState(SHOWN_FAMILIES, schedulers)
+        self.state = ClusterState(SHOWN_FAMILIES, schedulers, containment=Containment("map", FailureLog(log)))
         self.live = LiveMap(self.state, time=time.time, generation=int(time.time()))
         self.server = MapServer(self.live, host=host, port=port, access=access, tls=tls)
 
@@ -50,4 +59,14 @@ class MapInstance:
         """Follow and serve. ``server.start`` comes first, so that its address is known."""
         with self._following.listening(self.live.announced, self._kinds, self.server.changed.set):
             work = [self._following.run()] if self._own else []
-            await asyncio.gather(*work, self.server.tell())
+            await asyncio.gather(*work, self._tell())
+
+    async def _tell(self) -> None:
+        """Keep the map up to date, whatever fails for one object."""
+        await supervised(
+            self.server.tell,
+            self.state.containment,
+            log=self._log,
+            random=self._random,
+            clock=self._clock,
+        )

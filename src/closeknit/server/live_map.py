@@ -9,6 +9,7 @@ from closeknit.dialects.core.owner_references import controller_reference, owner
 from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.kueue.family import KUEUE
 from closeknit.dialects.store.objects import Stored
+from closeknit.hub import failures
 from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.topology import Topology
@@ -86,8 +87,10 @@ class LiveMap:
 
     def refresh(self) -> None:
         """Take in what has changed, as a new version or generation."""
+        self.state.containment.now = self._time()
         for key, unit in self.state.news().units.items():
-            self._unit_changed(key, unit)
+            with self.state.containment.at(key, failures.Step.SHOW):
+                self._unit_changed(key, unit)
         if self._moved:
             self._begin()
         elif self._touched:
@@ -123,7 +126,7 @@ class LiveMap:
     def _renew(self, names: Iterable[str]) -> None:
         for name in sorted(names):
             number = self._ids.setdefault(name, len(self._ids))
-            row = self._row(number, name)
+            row = self._contained_row(number, name)
             if row == self._rows.get(number):
                 continue
             self._row_versions.pop(number, None)
@@ -133,6 +136,21 @@ class LiveMap:
                 self._holders.pop(name, None)
             else:
                 self._rows[number] = row
+
+    def _contained_row(self, number: int, name: str) -> WorkloadRow | None:
+        """The row of a workload; one that cannot be made shows its name alone, and keeps no other away."""
+        unit = self._units.get(name)
+        key = unit.key if unit is not None else Key("", "", "", name)
+        with self.state.containment.at(key, failures.Step.SHOW):
+            return self._row(number, name)
+        return WorkloadRow(
+            id=number,
+            name=key.name,
+            namespace=key.namespace,
+            kind=key.kind,
+            state="invalid",
+            pods=self._holders.get(name, 0),
+        )
 
     def _row(self, number: int, name: str) -> WorkloadRow | None:
         unit, pods = self._units.get(name), self._holders.get(name, 0)

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from closeknit.kube.errors import ConflictError, UnavailableError
-from closeknit.kube.fencing import READS, Fence, LeaseExpiredError, check_fence, fenced
+from closeknit.kube.errors import ConflictError, LeaseExpiredError, UnavailableError
+from closeknit.kube.fencing import READS, Fence, check_fence, fenced
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import EVENTS, PODS
 from closeknit.testing.clock import HandClock

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from closeknit.kube.errors import ForbiddenError, UnavailableError
-from closeknit.kube.fencing import LeaseExpiredError
+from closeknit.kube.errors import ForbiddenError, LeaseExpiredError, UnavailableError
 from closeknit.kube.leases import Lease, LostLeaseError, Terms
 from closeknit.kube.port import Object
 from closeknit.kube.resources import LEASES, Resource

@@ -233,3 +233,34 @@ async def test_a_writer_can_wait_until_its_write_is_in_the_copy() -> None:
     assert not waiting.done()
     mirror._take(added(pod("a"), 8))
     await asyncio.wait_for(waiting, 60)
+
+
+async def test_an_object_that_an_index_cannot_read_keeps_no_other_from_being_followed() -> None:
+    def node_of(obj: Object) -> list[str]:
+        if obj["metadata"]["name"] == "bad":
+            raise KeyError("node")
+        return [obj["node"]]
+
+    passed_over: list[tuple[str, str]] = []
+    server = Scripted(
+        lists=[page(pod("a", "n"), pod("bad"), {}, pod("b", "n"), version=5)],
+        watches=[[modified(pod("bad", "n"), 6), added(pod("c", "n"), 7), HANG]],
+    )
+    mirror: Mirror[Object] = Mirror(
+        cast("KubernetesApi", server),
+        PODS,
+        random=Random(1),
+        indexes={"node": node_of},
+        clock=server.clock,
+        failed=lambda namespace, name, _: passed_over.append((namespace, name)),
+    )
+    running = asyncio.create_task(mirror.run())
+    await server.clock.advance(1)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+    assert [obj["metadata"]["name"] for obj in mirror.by("node", "n")] == ["a", "b", "c"]
+    assert mirror.get("bad", "ns") is None
+    assert mirror.freshness().resource_version == "7"
+    assert passed_over == [("", ""), ("ns", "bad"), ("ns", "bad")]
+    assert mirror.passed_over == 3

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import structlog
 
-from closeknit.kube.errors import UnavailableError
-from closeknit.kube.fencing import LeaseExpiredError
+from closeknit.kube.errors import LeaseExpiredError, UnavailableError
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import LEASES, PODS
 from closeknit.live.leader_metrics import leadership_metrics

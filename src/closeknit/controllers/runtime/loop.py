@@ -22,11 +22,13 @@ from closeknit.dialects.family import Family
 from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.dialects.store.store import Entry
 from closeknit.engine import Pace
+from closeknit.hub.failures import Step
 from closeknit.hub.keys import Key
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.errors import ApiError
 from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
+from closeknit.live.containment import Containment
 from closeknit.live.following import Following, Listening, kinds_read
 from closeknit.live.log import Log
 from closeknit.scheduler.decide.slices import Slices
@@ -61,8 +63,10 @@ class ControllerLoop:
         schedulers: frozenset[str] = SCHEDULERS,
         settings: Sequence[Entry] = (),
         metrics: Metrics | None = None,
+        containment: Containment | None = None,
     ) -> None:
         """``following``: what is followed for others already and runs by itself; None follows anew."""
+        self.containment = containment or Containment("controllers")
         self._metrics = metrics or Metrics()
         self._log = log
         self._clock = clock
@@ -71,7 +75,14 @@ class ControllerLoop:
         self._own = following is None
         self.following = following or Following(api, self._kinds, clock=clock, random=random)
         indexes = [index for each in operators for index in each.indexes]
-        self.state = ControllerState(families, self._kinds, indexes, schedulers=schedulers, settings=settings)
+        self.state = ControllerState(
+            families,
+            self._kinds,
+            indexes,
+            schedulers=schedulers,
+            settings=settings,
+            containment=self.containment,
+        )
         self._writer = Writer(
             api,
             self.following,
@@ -179,6 +190,8 @@ class ControllerLoop:
         """When something is to be looked at though nothing changes."""
         if (time := self._queue.next_time()) is not None:
             yield time
+        if (time := self.containment.next_time()) is not None:
+            yield time
         now = self._clock.now()
         for planner in self._planners:
             if (planned := planner.next_time(now)) is not None:
@@ -200,7 +213,9 @@ class ControllerLoop:
 
     async def _collect(self) -> None:
         """Put everything into the queue that has changed since the last time."""
-        now, changed = self._clock.monotonic(), self.state.changed()
+        now = self.containment.now = self._clock.monotonic()
+        self.state.retry()
+        changed = self.state.changed()
         if self._writer.newly_served():
             for item in self._concerns.everybody():
                 self._settled.pop(item, None)
@@ -231,7 +246,7 @@ class ControllerLoop:
         while (item := self._queue.next(self._clock.monotonic())) is not None:
             work = self._look(item)
             if work is not None:
-                writing = tasks.create_task(work)
+                writing = tasks.create_task(self._written(item, work))
                 self._writing.add(writing)
                 writing.add_done_callback(self._writing.discard)
             looks += 1
@@ -241,8 +256,15 @@ class ControllerLoop:
     def _look(self, item: Item) -> Coroutine[Any, Any, None] | None:
         """Decide about one object; what remains to be done is returned."""
         self.looks += 1
-        began = self._clock.monotonic()
-        result, work = self._decided(item)
+        result: str = "failed"
+        work: Coroutine[Any, Any, None] | None = None
+        began = self.containment.now = self._clock.monotonic()
+        with self.containment.at(item.key, Step.RECONCILE) as step:
+            result, work = self._decided(item)
+        if step.failure is not None:
+            wait = self._queue.failed(item, self._clock.monotonic())
+            facts = {"controller": item.controller.name, "object": str(item.key)}
+            self._log.warning("not decided", **facts, why=step.failure.error, again=wait)
         self._metrics.looked(item.controller.name, result, self._clock.monotonic() - began)
         return work
 
@@ -251,19 +273,13 @@ class ControllerLoop:
         controller, key = item
         may_wait = item not in self._put_off
         self._put_off.discard(item)
-        try:
-            observed = self.state.view.derive(controller.observe, key)
-            settled, again = self._settled.pop(item, (None, None))
-            if settled is observed and (again is None or again > self._clock.monotonic()):
-                # What it depends on has changed, and means the same.
-                self._done(item, observed, again)
-                return "settled", None
-            decision = controller.decide(observed, self._clock.now())
-        except Exception as error:  # noqa: BLE001 (one object must not keep the others from being looked at)
-            wait = self._queue.failed(item, self._clock.monotonic())
-            why = f"{type(error).__name__}: {error}"
-            self._log.warning("not decided", controller=controller.name, object=str(key), why=why, again=wait)
-            return "failed", None
+        observed = self.state.view.derive(controller.observe, key)
+        settled, again = self._settled.pop(item, (None, None))
+        if settled is observed and (again is None or again > self._clock.monotonic()):
+            # What it depends on has changed, and means the same.
+            self._done(item, observed, again)
+            return "settled", None
+        decision = controller.decide(observed, self._clock.now())
         found = [(write, self.state.get(write.key)) for write in decision.writes]
         wanted = frozenset(write.key for write in decision.writes if not isinstance(write, Tell))
         self._concerns.note(item, wanted - {item.key})
@@ -297,6 +313,14 @@ class ControllerLoop:
                 self._writer.tell(each)
 
     # -------------------------------------------------------------------------------------- writing
+
+    async def _written(self, item: Item, work: Coroutine[Any, Any, None]) -> None:
+        """Carry out a decision; what fails for one object ends no writes of others."""
+        with self.containment.at(item.key, Step.WRITE) as step:
+            await work
+        if step.failure is not None:
+            self._queue.failed(item, self._clock.monotonic())
+            self._wake.set()
 
     async def _carry_out(
         self,

@@ -88,7 +88,7 @@ class WorkQueue(Generic[_I]):
 
     def failed(self, item: _I, now: float, at_least: float = 0.0) -> float:
         """A look failed; returns the seconds after which the next one comes."""
-        del self._busy[item]
+        self._busy.pop(item, None)
         backoff = self._backoffs.setdefault(item, Backoff(self._random, first=_FIRST, limit=_LIMIT))
         wait = max(backoff.wait(), at_least)
         self._at(item, now + wait)

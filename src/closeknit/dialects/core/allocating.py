@@ -21,10 +21,10 @@ from closeknit.dialects.core.devices import (
     Query,
     alternatives,
     devices_of,
-    matched,
     query_of,
     tainted_too,
 )
+from closeknit.dialects.core.matched_devices import matched
 from closeknit.dialects.core.matching import matching
 from closeknit.dialects.core.partitions import parts
 from closeknit.dialects.core.taken_devices import taken_on

@@ -22,9 +22,9 @@ from closeknit.dialects.core.devices import (
     alternatives,
     channel_claim,
     devices_of,
-    matched,
     query_of,
 )
+from closeknit.dialects.core.matched_devices import matched
 from closeknit.dialects.core.node_filters import narrowed, selector_terms
 from closeknit.dialects.core.notes import binds
 from closeknit.dialects.core.partitions import parts, shared

@@ -1,4 +1,4 @@
-"""Devices of resource slices, and which of them claims select.
+"""Devices of resource slices, and what claims ask of them.
 
 A *query* is what one request of a claim selects.
 """
@@ -12,12 +12,7 @@ from typing import NamedTuple, TypeAlias
 from closeknit.apis import core_v1
 from closeknit.apis import resource_k8s_io_v1 as wire
 from closeknit.apis.resource_nvidia_com_v1beta1 import CHANNEL_CLASS, ComputeDomain
-from closeknit.dialects.core.notes import binds
-from closeknit.dialects.core.selectors import SelectorError, check, selected
 from closeknit.dialects.store.view import View
-from closeknit.hub.keys import Key
-from closeknit.hub.problems import Problem
-from closeknit.hub.sentences import claims as sentences
 
 GROUP = "resource.k8s.io"
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
@@ -52,14 +47,8 @@ class Offered:
     node: str
     driver: str
     device: wire.BasicDevice
-
-
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """The devices of a query, or why they cannot be counted."""
-
-    devices: frozenset[Id] = frozenset()
-    problem: Problem | None = None
+    slice: str
+    """The name of the ResourceSlice that lists it."""
 
 
 def tainted_too(query: Query) -> Query:
@@ -87,77 +76,28 @@ def channel_claim(domain: ComputeDomain) -> wire.ResourceClaimSpec:
     return wire.ResourceClaimSpec(devices=wire.DeviceClaim(requests=(request,)))
 
 
-def complete_pools(view: View) -> Mapping[tuple[str, str], tuple[wire.ResourceSliceSpec, ...]]:
-    """By driver and name, the slices of complete pools in their newest generation."""
-    pools: dict[tuple[str, str], list[wire.ResourceSliceSpec]] = {}
+def complete_pools(view: View) -> Mapping[tuple[str, str], Mapping[str, wire.ResourceSliceSpec]]:
+    """By driver and name of a complete pool, its slices of the newest generation by their names."""
+    pools: dict[tuple[str, str], dict[str, wire.ResourceSliceSpec]] = {}
     for stored in view.of(wire.ResourceSlice):
-        given = stored.content.spec
-        pools.setdefault((given.driver, given.pool.name), []).append(given)
-    found: dict[tuple[str, str], tuple[wire.ResourceSliceSpec, ...]] = {}
+        spec = stored.content.spec
+        pools.setdefault((spec.driver, spec.pool.name), {})[stored.name] = spec
+    complete: dict[tuple[str, str], Mapping[str, wire.ResourceSliceSpec]] = {}
     for key, slices in sorted(pools.items()):
-        newest = max(each.pool.generation for each in slices)
-        parts = tuple(each for each in slices if each.pool.generation == newest)
-        if len(parts) >= max(each.pool.resource_slice_count for each in parts):
-            found[key] = parts
-    return found
+        newest = max(spec.pool.generation for spec in slices.values())
+        current = {name: spec for name, spec in slices.items() if spec.pool.generation == newest}
+        if len(current) >= max(spec.pool.resource_slice_count for spec in current.values()):
+            complete[key] = current
+    return complete
 
 
 def devices_of(view: View) -> Mapping[Id, Offered]:
     """All devices of complete pools."""
     found: dict[Id, Offered] = {}
-    for (driver, pool), parts in view.derive(complete_pools).items():
-        for part in parts:
+    for (driver, pool), slices in view.derive(complete_pools).items():
+        for name, part in slices.items():
             for device in part.devices:
                 basic = device.basic or device
-                found[driver, pool, device.name] = Offered(basic.node_name or part.node_name, driver, basic)
+                node = basic.node_name or part.node_name
+                found[driver, pool, device.name] = Offered(node, driver, basic, name)
     return found
-
-
-def matched(view: View, query: Query) -> Matched:
-    """The devices of a query."""
-    stored = view.get(Key(GROUP, "DeviceClass", "", query.device_class))
-    if stored is None:
-        missing = sentences.NOT_IN_SIGHT.at((), kind="DeviceClass", name=query.device_class)
-        return Matched(problem=missing)
-    expressions = [each.cel.expression for each in stored.content.spec.selectors] + list(query.selectors)
-    for each in expressions:
-        if why := check(each):
-            return Matched(problem=sentences.NOT_EVALUATED.at((), expression=each, why=why))
-    found: list[Id] = []
-    failed: set[str] = set()
-    every = view.derive(devices_of)
-    for identity, offered in every.items():
-        if _is_tainted(offered.device, query):
-            continue
-        try:
-            if all(selected(each, offered.driver, offered.device) for each in expressions):
-                found.append(identity)
-        except SelectorError:
-            # kube-scheduler gives up on a node where an expression has no answer.
-            failed.add(offered.node)
-    found = [each for each in found if every[each].node not in failed]
-    for identity in found:
-        if not every[identity].node:
-            return Matched(problem=sentences.NOT_LOCAL.at((), name=query.device_class))
-        device = every[identity].device
-        if device.allow_multiple_allocations:
-            return Matched(problem=sentences.DEVICES_SHARED.at((), name=query.device_class))
-        if device.binding_conditions and binds(view):
-            return Matched(problem=sentences.BINDING_CONDITIONS.at((), name=query.device_class))
-    return Matched(frozenset(found))
-
-
-def _is_tainted(device: wire.BasicDevice, query: Query) -> bool:
-    return any(
-        taint.effect in ("NoSchedule", "NoExecute")
-        and not any(_tolerates(each, taint) for each in query.tolerations)
-        for taint in device.taints
-    )
-
-
-def _tolerates(toleration: core_v1.Toleration, taint: wire.DeviceTaint) -> bool:
-    return (
-        (not toleration.key or toleration.key == taint.key)
-        and (toleration.operator == "Exists" or toleration.value == taint.value)
-        and (not toleration.effect or toleration.effect == taint.effect)
-    )

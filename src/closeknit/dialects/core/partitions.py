@@ -16,7 +16,8 @@ from typing import TypeAlias
 
 from closeknit.apis import resource_k8s_io_v1 as wire
 from closeknit.dialects.core.asking import asks
-from closeknit.dialects.core.devices import Id, complete_pools, devices_of, matched
+from closeknit.dialects.core.devices import Id, complete_pools, devices_of
+from closeknit.dialects.core.matched_devices import matched
 from closeknit.dialects.core.taken_devices import BY_POOL, taken_by
 from closeknit.dialects.store.view import View
 from closeknit.hub import quantities
@@ -30,9 +31,11 @@ def parts(view: View) -> Mapping[Id, Id | None]:
     """By device that shares counters, what it counts as; None for nothing."""
     found: dict[Id, Id | None] = {}
     pools = {
-        pool: slices
-        for pool, slices in view.derive(complete_pools).items()
-        if any((device.basic or device).consumes_counters for each in slices for device in each.devices)
+        pool: tuple(by_name.values())
+        for pool, by_name in view.derive(complete_pools).items()
+        if any(
+            (device.basic or device).consumes_counters for each in by_name.values() for device in each.devices
+        )
     }
     wanted = view.derive(_wanted_devices) if pools else frozenset()
     for pool, slices in pools.items():

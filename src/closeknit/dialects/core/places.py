@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from closeknit.dialects.core.asking import EVERY, Ask
-from closeknit.dialects.core.devices import Id, Query, devices_of, matched, tainted_too
+from closeknit.dialects.core.devices import Id, Query, devices_of, tainted_too
+from closeknit.dialects.core.matched_devices import matched
 from closeknit.dialects.core.partitions import parts
 from closeknit.dialects.core.taken_devices import taken_on
 from closeknit.dialects.store.view import View

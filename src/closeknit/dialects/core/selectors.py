@@ -1,17 +1,22 @@
 """Expressions in CEL that select devices, with the functions that Kubernetes adds to the language.
 
-The library that evaluates them is loaded when the first expression is seen. Without it nothing can be
-said about devices that are selected by expressions.
+The library that evaluates them is loaded when the first expression is seen. Without it devices that are
+selected by expressions are not counted.
+
+Expressions come from tenants, so whatever the library raises is a ``SelectorError``, and an expression is
+evaluated only if its length and its estimated cost are within Kubernetes' limits (``selector_costs``).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
 from closeknit.apis.resource_k8s_io_v1 import BasicDevice
+from closeknit.dialects.core.selector_costs import HIGHEST, LONGEST, TooCostlyError, cost_of
 from closeknit.hub import quantities
 from closeknit.hub.problems import InvalidError
 
@@ -21,32 +26,68 @@ _THOUSANDTHS = 1000
 
 
 class SelectorError(Exception):
-    """An expression cannot be evaluated; the message says why."""
+    """An expression has no answer for a device, or for any; the message states why."""
+
+
+class BudgetError(SelectorError):
+    """An evaluation was given up: the library stopped it, or failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """An expression that can be evaluated, or why it can not."""
+
+    program: Any = None
+    cost: int = 0
+    """The most that one evaluation costs."""
+    why_not: str = ""
 
 
 def check(expression: str) -> str:
     """Why an expression can never be evaluated; empty where it can."""
-    try:
-        _compiled(expression)
-    except SelectorError as error:
-        return str(error)
-    return ""
+    return _compiled(expression).why_not
+
+
+def cost(expression: str) -> int:
+    """The most that one evaluation of an expression costs; 0 where it can never be evaluated."""
+    return _compiled(expression).cost
 
 
 def selected(expression: str, driver: str, device: BasicDevice) -> bool:
-    """Whether an expression selects a device; raises ``SelectorError`` where it has no answer."""
-    answer = _compiled(expression).eval(data={"device": _variables(expression, driver, device)}).value()
+    """Whether an expression selects a device.
+
+    Raises ``SelectorError`` where it has no answer, and ``BudgetError`` where none was found.
+    """
+    compiled = _compiled(expression)
+    if compiled.why_not:
+        raise SelectorError(compiled.why_not)
+    try:
+        # An error in the expression, such as a missing key, is a value. What is raised is none: the library
+        # has its own budget of iterations, and reports it as a RuntimeError, memory as a MemoryError.
+        answer = compiled.program.eval(data={"device": _variables(expression, driver, device)}).value()
+    except Exception as error:
+        raise BudgetError(_first_line(error)) from error
     if not isinstance(answer, bool):
         raise SelectorError(str(answer))
     return answer
 
 
 @lru_cache(maxsize=1024)
-def _compiled(expression: str) -> Any:
+def _compiled(expression: str) -> _Compiled:
+    if len(expression) > LONGEST:
+        return _Compiled(why_not=f"It has more than {LONGEST} characters.")
     try:
-        return _environment().compile(expression)
-    except RuntimeError as error:
-        raise SelectorError(str(error).splitlines()[0]) from error
+        program = _environment().compile(expression)
+        return _Compiled(program, cost_of(program.serialize()))
+    except TooCostlyError as error:
+        return _Compiled(why_not=f"One evaluation may cost {error.cost} steps, and {HIGHEST} are allowed.")
+    except Exception as error:  # noqa: BLE001 (as above: it may hold what is no text, or be nested too deeply)
+        return _Compiled(why_not=_first_line(error))
+
+
+def _first_line(error: Exception) -> str:
+    text = next(iter(str(error).splitlines()), "")
+    return text if isinstance(error, RuntimeError) else f"{type(error).__name__}: {text}"
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -44,6 +44,8 @@ class Store:
         """Add an object, or replace the one of its key in its place."""
         key, shape = entry.key, entry.shape
         before = self._entries.get(key)
+        # What may fail for one object comes before anything is changed.
+        indexed = self._indexed(before, entry) if isinstance(entry, Stored) else ()
         changes: list[Change] = [("key", key), ("shape", shape)]
         if before is None:
             changes += (("content", key), ("exists", key))
@@ -59,18 +61,32 @@ class Store:
             self._unreadable.setdefault(shape, {})[key] = entry
             return changes
         self._by_shape.setdefault(shape, {})[key] = entry
-        if indexes := self._indexes.get(shape):
-            known = isinstance(before, Stored) and before.content.metadata == entry.content.metadata
-            for index in indexes:
-                name = index.name
-                values = self._values[name].get(key, ())
-                if not (known and index.of_metadata) and (now := tuple(index.values(entry))) != values:
-                    self._take_out(index, key, changes)
-                    self._values[name][key] = values = now
-                for value in values:
-                    self._found[name].setdefault(value, {})[key] = entry
-                    changes.append((name, value))
+        for index, now in indexed:
+            name = index.name
+            values = self._values[name].get(key, ())
+            if now is not None and now != values:
+                self._take_out(index, key, changes)
+                self._values[name][key] = values = now
+            for value in values:
+                self._found[name].setdefault(value, {})[key] = entry
+                changes.append((name, value))
         return changes
+
+    def _indexed(
+        self, before: Entry | None, entry: Stored[Any]
+    ) -> Sequence[tuple[Index, tuple[Hashable, ...] | None]]:
+        """The indexes of an object with its values; None for values that are what they were."""
+        indexes = self._indexes.get(entry.shape)
+        if not indexes:
+            return ()
+        known = (
+            isinstance(before, Stored)
+            and before.shape is entry.shape
+            and before.content.metadata == entry.content.metadata
+        )
+        return [
+            (index, None if known and index.of_metadata else tuple(index.values(entry))) for index in indexes
+        ]
 
     def remove(self, key: Key) -> list[Change]:
         """Forget an object, if it is there."""

@@ -120,6 +120,11 @@ class View:
         """The ``schedulerName`` that single pods of files name to mean us; empty for the usual ones."""
         self.worked_out: Counter[object] = Counter()
         """How often each function was run; for tests and benchmarks."""
+        self.resets = 0
+        """How often everything was forgotten, because an error left unknown what depends on what.
+
+        Results are right all the same. Whoever relies on ``stale`` derives everything again.
+        """
         self._revision = 0
         self._results: dict[_Name, _Result] = {}
         self._dependents = _Dependents()
@@ -154,10 +159,23 @@ class View:
         """Whether what this function made of these arguments may be wrong by now."""
         return (function, *arguments) in self._stale.get(function, ())
 
+    def _reset(self) -> None:
+        """Forget all results."""
+        self.resets += 1
+        self._results, self._stale, self._changed = {}, {}, {}
+        self._dependents = _Dependents()
+
     def _note(self, changes: Sequence[Change], gone: Key | None = None) -> None:
         if not changes:
             return
         self._revision += 1
+        try:
+            self._mark(changes, gone)
+        except BaseException:
+            self._reset()
+            raise
+
+    def _mark(self, changes: Sequence[Change], gone: Key | None) -> None:
         pending: list[_Name] = []
         # What nobody has asked yet is asked of the store as it is then.
         for change in self._dependents.among(changes):
@@ -303,7 +321,8 @@ class View:
 
     def _confirm(self, name: _Name, result: _Result) -> None:
         result.stale = False
-        del self._stale[name[0]][name]
+        # It is not among them if everything was forgotten while it was computed.
+        self._stale.get(name[0], {}).pop(name, None)
 
     def _work_out(self, name: _Name, before: _Result | None) -> _Result:
         function = name[0]
@@ -313,8 +332,16 @@ class View:
             value = function(self, *name[1:])
         finally:
             self._at_work.pop()
-        self.worked_out[function] += 1
-        sources = tuple(asked)
+        try:
+            return self._record(name, value, tuple(asked), before)
+        except BaseException:
+            self._reset()
+            raise
+
+    def _record(
+        self, name: _Name, value: Any, sources: tuple[_Source, ...], before: _Result | None
+    ) -> _Result:
+        self.worked_out[name[0]] += 1
         result = _Result(value, sources, self._revision, self._revision)
         self._results[name] = result
         if before is None:
@@ -327,7 +354,8 @@ class View:
             # It is a dependent of the sources that it had before, as long as they are not forgotten.
             had = set(before.sources)
             self._dependents.add([each for each in sources if each not in had], name)
-            self._forget(name, [each for each in before.sources if each not in asked])
+            now = set(sources)
+            self._forget(name, [each for each in before.sources if each not in now])
         return result
 
     def _forget(self, name: _Name, sources: Iterable[_Source]) -> None:

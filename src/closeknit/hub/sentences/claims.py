@@ -8,6 +8,8 @@ from closeknit.hub.problems import Code, Severity
 NO_SLICES = Code("no-slices", "No ResourceSlice is in sight, so the devices of {kind:raw} {name} were not counted. Give the slices of the cluster, such as from kubectl get resourceslices -o yaml.")
 NOT_IN_SIGHT = Code("not-in-sight", "There is no {kind:raw} {name} in sight, so what it asks of nodes is not counted. Create it, or give it beside the pods.")
 NOT_EVALUATED = Code("selector-not-evaluated", "The selector {expression} cannot be evaluated, so its devices were not counted. {why:raw}")
+GIVEN_UP = Code("selector-given-up", "The selector {expression} could not be evaluated for device {device}, so its devices were not counted. {why:raw} Write a simpler expression.")
+TOO_MANY_STEPS = Code("selector-steps", "The selectors of class {name} and of the claim may take {steps:raw} steps for {devices:raw} devices, and {most:raw} steps are allowed for all claims together, the cheapest first. Its devices were not counted. Write simpler expressions.")
 NOT_LOCAL = Code("devices-not-local", "Devices of class {name} can be used from several nodes, so they were not counted.")
 DEVICES_SHARED = Code("devices-shared", "Devices of class {name} take several claims at once (allowMultipleAllocations), so they were not counted. Choose a class without such devices.")
 COUNTERS_SHARED = Code("counters-shared", "Devices of class {name} share counters with others that are asked for (consumesCounters). Of those that share some, one at a time was counted.")

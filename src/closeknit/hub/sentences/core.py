@@ -61,3 +61,6 @@ QUANTITY_EXPECTED = Code("quantity-expected", 'Found {found:raw} where a quantit
 NOT_A_DURATION = Code("not-a-duration", "{value} is not a duration. Write it as in 90s or 1h30m.")
 NEGATIVE_DURATION = Code("negative-duration", "{value} is negative. Write zero or more, as in 90s.")
 NOT_A_TIME = Code("not-a-time", "{value} is not a time. Write it as in 2025-01-31T12:00:00Z.")
+
+# Pods.
+RULES_TOO_LARGE = Code("rules-too-large", "The pods of {group} compare {values:raw} values in node selectors, affinity, spreading and tolerations, and at most {most:raw} are allowed. Select by fewer labels.")

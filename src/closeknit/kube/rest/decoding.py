@@ -7,6 +7,7 @@ keeps a mirror of many pods small.
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -50,6 +51,28 @@ class _Heading(msgspec.Struct, frozen=True):
     object: _Versioned
 
 
+class _RawList(msgspec.Struct, frozen=True):
+    items: list[msgspec.Raw] | None = None
+    metadata: _ListMeta = _ListMeta()
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    items: list[Any] | None
+    metadata: _ListMeta
+
+
+class _Name(msgspec.Struct, frozen=True):
+    namespace: str = ""
+    name: str = ""
+
+
+class _Named(msgspec.Struct, frozen=True):
+    metadata: _Name = _Name()
+
+
+_log = logging.getLogger(__name__)
+_items = msgspec.json.Decoder(_RawList)
+_named = msgspec.json.Decoder(_Named)
 _heading = msgspec.json.Decoder(_Heading)
 _plain: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 _versions = msgspec.json.Decoder(_Versions)
@@ -72,6 +95,7 @@ class Decoder:
             "List", [("items", list[item] | None, None), ("metadata", _ListMeta, _ListMeta())], frozen=True
         )
         self._list: msgspec.json.Decoder[Any] = msgspec.json.Decoder(listed)
+        self._one: msgspec.json.Decoder[Any] = msgspec.json.Decoder(item)
 
     def object(self, answer: bytes) -> Any:
         """One object."""
@@ -85,6 +109,8 @@ class Decoder:
         try:
             with _no_collection():
                 listed = self._list.decode(answer)
+        except msgspec.ValidationError:
+            listed = self._one_by_one(answer)
         except msgspec.DecodeError as error:
             raise self._unreadable(error) from error
         items = listed.items or []
@@ -121,9 +147,39 @@ class Decoder:
             version = heading.object.metadata.resource_version
             if heading.type == "BOOKMARK":
                 return Bookmark(version)
-            return Change(ChangeType(heading.type), self._event.decode(line).object, version)
+            return self._change(ChangeType(heading.type), line, version)
         except (msgspec.DecodeError, ValueError) as error:
             raise self._unreadable(error) from error
+
+    def _one_by_one(self, answer: bytes) -> Any:
+        """A page without the items that cannot be read, so that they keep no others from being read."""
+        try:
+            listed = _items.decode(answer)
+        except msgspec.DecodeError as error:
+            raise self._unreadable(error) from error
+        items = []
+        for item in listed.items or ():
+            try:
+                items.append(self._one.decode(item))
+            except msgspec.DecodeError as error:
+                self._pass_over(bytes(item), error)
+        return _Listed(items, listed.metadata)
+
+    def _change(self, change: ChangeType, line: bytes, version: str) -> WatchEvent[Any]:
+        """A change of an object; no more than its version if the object cannot be read."""
+        try:
+            return Change(change, self._event.decode(line).object, version)
+        except msgspec.ValidationError as error:
+            self._pass_over(line, error)
+            return Bookmark(version)
+
+    def _pass_over(self, text: bytes, error: msgspec.DecodeError) -> None:
+        try:
+            name = _named.decode(text).metadata
+        except msgspec.DecodeError:
+            name = _Name()
+        facts = self._resource.kind, name.namespace, name.name, error
+        _log.warning("%s %s/%s was passed over: it cannot be read: %s", *facts)
 
     def _unreadable(self, error: Exception) -> InternalServerError:
         kind = self._resource.kind

@@ -27,13 +27,14 @@ from closeknit.kube.clock import Clock
 from closeknit.kube.errors import (
     ApiError,
     DeadlineExceededError,
+    LeaseExpiredError,
     Status,
     TooManyRequestsError,
     UnauthorizedError,
     UnavailableError,
     error_of,
 )
-from closeknit.kube.fencing import LeaseExpiredError, check_fence
+from closeknit.kube.fencing import check_fence
 from closeknit.kube.rest.access import Access, ConfigurationError, Connection
 
 _BROKEN_READS = 3

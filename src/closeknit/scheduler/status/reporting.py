@@ -22,17 +22,18 @@ from random import Random
 from typing import Any, TypeAlias
 
 from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.hub.failures import Step
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Group, Request, satisfied
 from closeknit.hub.workload import IncompleteWorkload, PlaceableWorkload, Workload
 from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock, timestamp
-from closeknit.kube.errors import TRANSIENT, ApiError, ConflictError, NotFoundError
+from closeknit.kube.errors import TRANSIENT, ApiError, ConflictError, LeaseExpiredError, NotFoundError
 from closeknit.kube.events import Recorder
-from closeknit.kube.fencing import LeaseExpiredError
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
+from closeknit.live.containment import Containment
 from closeknit.scheduler import wording
 from closeknit.scheduler.commit import Bind
 from closeknit.scheduler.deciding import Failed
@@ -103,7 +104,9 @@ class Reporter:
         pod_events: PodEvents | None = None,
         pace: Pace | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        containment: Containment | None = None,
     ) -> None:
+        self._containment = containment or Containment("reports")
         self._api = api
         self._recorder = recorder
         self._pod_events = pod_events
@@ -417,10 +420,9 @@ class Reporter:
                     return True
                 left -= 1
                 del keys[key]
-                try:
+                with self._containment.at(key, Step.REPORT) as step:
                     check(key)
-                except Exception:  # noqa: BLE001 (one unit that breaks a rule of ours must not stop the others)
-                    self.failed += 1
+                self.failed += step.failure is not None
         return False
 
     def _check_dismissed(self, pod: Key) -> None:
@@ -562,10 +564,11 @@ class Reporter:
         """Begin to write what is due, and return the seconds until the next call; None waits for news."""
         now = self._clock.monotonic()
         for verdict in self._doubts.due(now):
-            self._decided(verdict)
+            self._contained(verdict)
         overdue = now - self._pace.deferral
         while (placed := next(iter(self._placed.values()), None)) and (not busy or placed[0] <= overdue):
-            self._decided(placed[1], since=placed[0])
+            self._placed.pop(placed[1].workload.object.key, None)
+            self._contained(placed[1], placed[0])
         due = self._queue.take(now, busy=busy)
         while len(self._tasks) < self._pace.writers:
             if (subject := next(due, None)) is None:
@@ -574,6 +577,12 @@ class Reporter:
                 return None if at is None else min(max(at - now, 0.0), _LOOK if busy else at)
             self._start(self._write(subject))
         return None
+
+    def _contained(self, verdict: AnyVerdict, since: float | None = None) -> None:
+        """Render the report of a verdict; one that cannot be rendered keeps no other from being written."""
+        with self._containment.at(verdict.workload.object.key, Step.REPORT) as step:
+            self._decided(verdict, since=since)
+        self.failed += step.failure is not None
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -625,7 +634,8 @@ class Reporter:
             # No later attempt would fare better; the next reason is tried again.
             self.refused += 1
             subject.wanted = None if subject.wanted is told else subject.wanted
-        except Exception:  # noqa: BLE001 (one report that breaks a rule of ours must not stop the others)
+        except Exception as error:  # noqa: BLE001 (it is awaited by nothing that could contain it)
+            self._containment.note(subject.key, Step.REPORT, error)
             self.failed += 1
             subject.wanted = None if subject.wanted is told else subject.wanted
         finally:

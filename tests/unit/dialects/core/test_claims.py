@@ -6,8 +6,10 @@ import msgspec
 import pytest
 
 from closeknit.apis.core_v1 import PodSpec
+from closeknit.dialects.core import matched_devices
 from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.core.pods import read_template
+from closeknit.dialects.core.selectors import cost
 from closeknit.hub.copying import replace
 from closeknit.hub.request import PodSet, Reference
 from closeknit.hub.sentences import claims
@@ -35,6 +37,7 @@ from tests.filters.claims import (
 from tests.filters.feasible import feasible
 from tests.kit.problems import Finding, finding
 from tests.unit.dialects.core.planned import notes, placed
+from tests.unit.dialects.core.test_selectors import NESTED
 
 CHANNELS = "compute-domain.nvidia.com"
 CHANNEL = device_class(
@@ -93,6 +96,11 @@ SLICE = resource_slice("a", [device("0"), device("1", "b")])
             [GPUS, SLICE, claim("one", request("gpus", 1, "device.x ="))],
             finding(claims.NOT_EVALUATED, expression="device.x =", why=""),
             id="a selector may be wrong",
+        ),
+        pytest.param(
+            [GPUS, SLICE, claim("one", request("gpus", 1, NESTED))],
+            finding(claims.GIVEN_UP, expression=NESTED, device="0", why=""),
+            id="the evaluation of a selector may exceed the budget of the library",
         ),
         pytest.param(
             [GPUS, ONE, resource_slice("a", [device("0", allowMultipleAllocations=True)])],
@@ -353,3 +361,23 @@ def test_claims_are_written_as_they_were_read() -> None:
     spec = msgspec.convert(pod_spec(given), PodSpec)
 
     assert read_template(spec, namespace="default", labels={}).shape.claims == given.claims
+
+
+def test_costly_selectors_are_left_out_before_cheap_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    costly = "[1, 2, 3, 4].all(a, [1, 2, 3, 4].all(b, a+b > 0))"
+    objects = [
+        GPUS,
+        resource_slice("a", [device("0"), device("1", "b")]),
+        claim("cheap", request("gpus")),
+        claim("costly", request("gpus", 1, costly)),
+    ]
+    pods = [pod("p0", claiming("cheap")), pod("p1", claiming("costly"))]
+    plain = cost(GPUS["spec"]["selectors"][0]["cel"]["expression"]) + matched_devices.EVALUATION
+    both = 2 * plain + cost(costly) + matched_devices.EVALUATION
+    # There are two devices, so both claims would take one step more than is allowed.
+    monkeypatch.setattr(matched_devices, "MOST_STEPS", 2 * both - 1)
+
+    (note,) = notes(*objects, node("a"), *pods)
+
+    steps = 2 * (both - plain)
+    assert note == finding(claims.TOO_MANY_STEPS, name="gpus", steps=steps, devices=2, most=2 * both - 1)

@@ -307,3 +307,42 @@ def test_what_is_stale_is_found_without_looking_at_all_results() -> None:
     assert list(view.stale(summary)) == [(key("p7"),)]
     assert view.derive(summary, key("p7")) == "p7 True"
     assert list(view.stale(summary)) == []
+
+
+def test_an_object_whose_values_cannot_be_read_leaves_the_store_as_it_was() -> None:
+    def app_label(stored: Stored[Any]) -> list[str]:
+        if stored.content.metadata.uid == "bad":
+            raise KeyError("app")
+        return [stored.content.metadata.labels.get("app", "")]
+
+    store = Store([Index("app", Pod, app_label)])
+    store.put(pod("a", "x"))
+
+    with pytest.raises(KeyError):
+        store.put(pod("a", "y", "bad"))
+    with pytest.raises(KeyError):
+        store.put(pod("b", "x", "bad"))
+
+    assert store.get(key("a")) == pod("a", "x")
+    assert store.get(key("b")) is None
+    assert list(store.found("app", "x")) == [key("a")]
+    assert store.remove(key("a"))
+
+
+def test_a_view_that_fails_at_its_own_work_computes_everything_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = filled(pod("a", node="1"), pod("b", node="2"))
+    assert view.derive(summary, key("a")) == "a True"
+
+    def broken(*_: object) -> NoReturn:
+        raise KeyError("changes")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(view._dependents, "among", broken)
+        with pytest.raises(KeyError):
+            view.put(pod("a", node=""))
+
+    assert view.resets == 1
+    assert view.derive(summary, key("a")) == "a False"
+    view.put(pod("a", node="3"))
+    assert view.derive(summary, key("a")) == "a True"
+    assert view.resets == 1

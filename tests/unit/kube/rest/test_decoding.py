@@ -108,9 +108,32 @@ def test_a_line_that_is_no_event_is_the_servers_fault(line: bytes) -> None:
 
 def test_an_object_of_another_shape_is_the_servers_fault() -> None:
     with pytest.raises(InternalServerError, match=r"\bPod\b"):
-        decoder(PODS, Named).page(b'{"items":[{"metadata":{"name":3}}]}')
+        decoder(PODS, Named).object(b'{"metadata":{"name":3}}')
 
 
 def test_the_garbage_collector_is_on_after_a_list() -> None:
     decoder(PODS, None).page(b"{}")
     assert gc.isenabled()
+
+
+BAD: dict[str, Any] = {**POD, "metadata": {"name": "bad"}, "spec": {"containers": "none"}}
+
+
+def test_an_item_that_cannot_be_read_keeps_no_other_of_its_list_from_being_read(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    items = [{**POD, "metadata": {"name": "a"}}, BAD, {**POD, "metadata": {"name": "b"}}]
+    answer = wire({"items": items, "metadata": {"resourceVersion": "9", "continue": "t"}})
+
+    page = decoder(PODS, Pod).page(answer)
+
+    assert [pod.metadata.name for pod in page.items] == ["a", "b"]
+    assert (page.resource_version, page.token) == ("9", "t")
+    assert len(caplog.records) == 1
+
+
+def test_a_change_of_an_object_that_cannot_be_read_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    bad = {**BAD, "metadata": {"name": "bad", "resourceVersion": "12"}}
+
+    assert decoder(PODS, Pod).event(wire({"type": "ADDED", "object": bad})) == Bookmark("12")
+    assert len(caplog.records) == 1

@@ -18,12 +18,13 @@ from closeknit.kube.errors import (
     DeadlineExceededError,
     ForbiddenError,
     InternalServerError,
+    LeaseExpiredError,
     Status,
     TooManyRequestsError,
     UnauthorizedError,
     UnavailableError,
 )
-from closeknit.kube.fencing import Fence, LeaseExpiredError, fenced
+from closeknit.kube.fencing import Fence, fenced
 from closeknit.kube.rest import transport as transport_module
 from closeknit.kube.rest.access import Connection, FixedAccess
 from closeknit.kube.rest.api import RestApi
