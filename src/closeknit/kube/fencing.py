@@ -36,7 +36,7 @@ from closeknit.kube.errors import (
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import CORE_EVENTS, EVENTS
 
-READS: Final = ("get", "list", "watch", "resources", "version")
+READS: Final = ("get", "identities", "list", "watch", "resources", "version")
 """The methods of the port that change nothing."""
 _UNKNOWN_OUTCOME = (UnavailableError, DeadlineExceededError, InternalServerError, asyncio.CancelledError)
 """After these, a write may or may not have been carried out, or may still be."""

@@ -84,7 +84,10 @@ def blame(error: BaseException) -> Key | None:
     while traceback is not None:
         frames.append(traceback.tb_frame)
         traceback = traceback.tb_next
-    return next((key for frame in reversed(frames) for key in _arguments(frame)), None)
+    try:
+        return next((key for frame in reversed(frames) for key in _arguments(frame)), None)
+    except Exception:  # noqa: BLE001 (attributes of values are code that may be what has failed)
+        return None
 
 
 def _arguments(frame: FrameType) -> Iterator[Key]:

@@ -669,18 +669,23 @@ class ClusterState:
             self._give_places(key)
         alone, self._alone = self._alone, {}
         for key, times in alone.items():
-            if (pod := self.pod(key)) is None or not self._may_be_alone(pod):
-                continue
-            if hurried and times < POSTPONED and any(claim.family for claim in self._claims(key)):
-                self._alone[key] = times + 1
-            else:
-                self._units.look_at(LONE_PODS, key)
+            with self.containment.at(key, Step.QUEUE):
+                self._look_at_lone(key, times, hurried=hurried)
         units = self._units.renewed(is_binding, hurried=hurried)
         for key, unit in units.items():
             if key in self._named or (unit is not None and unit.accounts):
                 with self.containment.at(key, Step.COUNT):
                     self._charge(key, unit)
         return News([*self._tracked.changes(), *self.usage.changes()], units, self._units.touched)
+
+    def _look_at_lone(self, key: Key, times: int, *, hurried: bool) -> None:
+        """Compile a pod as a unit of its own if no group claims it; in a hurried look, one may follow."""
+        if (pod := self.pod(key)) is None or not self._may_be_alone(pod):
+            return
+        if hurried and times < POSTPONED and any(claim.family for claim in self._claims(key)):
+            self._alone[key] = times + 1
+        else:
+            self._units.look_at(LONE_PODS, key)
 
     def renew_nodes(self) -> None:
         """Bring what nodes offer up to date, and what pods hold by their claims."""

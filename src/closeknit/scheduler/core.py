@@ -249,8 +249,9 @@ class Core:
         """
         key, now = workload.object.key, self.containment.now
         self.queue.remove(key)
-        self.reservations.drop(key)
         self._refusals.note(key, now)
+        with self.containment.at(key, Step.PREEMPT):
+            self.reservations.drop(key)
         problem = sentences.NOT_UNDERSTOOD.at((), kind=workload.object.kind, error=failure.error)
         with self.containment.at(key, Step.REPORT):
             if isinstance(workload, PlaceableWorkload):

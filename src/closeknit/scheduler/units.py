@@ -111,27 +111,40 @@ class Units:
         self._new = {}
         self.postponed = False
         for number, each in enumerate(looked_at):
-            family, key = each
-            made = self._made.get(each, ())
-            if self._containment.failure(key, Step.COMPILE) is not None:
-                # It is tried again when it changes, or when it has backed off.
-                self._failed.setdefault(key, {})[each] = None
-                if made:
-                    continue
-            if self._store.get(key) is not None:
-                if made and all(is_binding(unit.object.key) for unit in made):
-                    self._new[each] = None
-                    continue
-                if hurried and self._lacks(family, key):
-                    self._new[each] = None
-                    self.postponed = True
-                    continue
-            self._renew(family, key, units)
+            with self._containment.at(each[1], Step.QUEUE) as step:
+                self._renew_unless_waiting(each, units, is_binding, hurried=hurried)
+            if step.failure is not None:
+                self._failed.setdefault(each[1], {})[each] = None
             if self._pace.spend(_WORK_OF_A_UNIT):
                 self._new.update(dict.fromkeys(looked_at[number + 1 :]))
-                self.postponed = number + 1 < len(looked_at)
+                self.postponed |= number + 1 < len(looked_at)
                 break
         return units
+
+    def _renew_unless_waiting(
+        self,
+        each: tuple[Family, Key],
+        units: dict[Key, Workload | None],
+        is_binding: Callable[[Key], bool],
+        *,
+        hurried: bool,
+    ) -> None:
+        family, key = each
+        made = self._made.get(each, ())
+        if self._containment.failure(key, Step.COMPILE) is not None:
+            # It is tried again when it changes, or when it has backed off.
+            self._failed.setdefault(key, {})[each] = None
+            if made:
+                return
+        if self._store.get(key) is not None:
+            if made and all(is_binding(unit.object.key) for unit in made):
+                self._new[each] = None
+                return
+            if hurried and self._lacks(family, key):
+                self._new[each] = None
+                self.postponed = True
+                return
+        self._renew(family, key, units)
 
     def _lacks(self, family: Family, key: Key) -> bool:
         """Whether a unit has too few pods, as far as that can be told without compiling it.
@@ -160,7 +173,7 @@ class Units:
             self.touched.extend(unit.object.key for unit in made)
             return
         for gone in before:
-            del self.by_key[gone.object.key]
+            self.by_key.pop(gone.object.key, None)
             units[gone.object.key] = None
         for each in made:
             self.by_key[each.object.key] = each

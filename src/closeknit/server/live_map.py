@@ -14,6 +14,7 @@ from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import IncompleteWorkload, PlaceableWorkload, Workload
+from closeknit.live.supervision import blame
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
 from closeknit.scheduler.promised_places import ADMITTED
 from closeknit.server.announced import Announced
@@ -88,7 +89,13 @@ class LiveMap:
     def refresh(self) -> None:
         """Take in what has changed, as a new version or generation."""
         self.state.containment.now = self._time()
-        for key, unit in self.state.news().units.items():
+        try:
+            units = self.state.news().units
+        except Exception as error:  # noqa: BLE001 (the map shows what it has, and takes in the rest the next time)
+            key = blame(error) or Key("", "Map", "", "")
+            self.state.containment.note(key, failures.Step.SHOW, error, withhold=True)
+            units = {}
+        for key, unit in units.items():
             with self.state.containment.at(key, failures.Step.SHOW):
                 self._unit_changed(key, unit)
         if self._moved:
