@@ -129,7 +129,10 @@ async def test_controllers_run_beside_the_scheduler(
                 break
             await asyncio.sleep(0.25)
         assert bool(gangs) is made
-        assert await asked(started.health, "/readyz") == (200, "ok\n")
+        status, roles = await asked(started.health, "/readyz")
+        assert status == 200
+        assert ("closeknit-controllers: leading" in roles) is ("--no-controllers" not in more)
+        assert ("closeknit-scheduler: leading" in roles) is ("--no-scheduler" not in more)
         leases = {each["metadata"]["name"] for each in (await cluster.list(LEASES)).items}
         assert ("closeknit-controllers" in leases) is ("--no-controllers" not in more)
         assert ("closeknit-scheduler" in leases) is ("--no-scheduler" not in more)
