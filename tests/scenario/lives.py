@@ -66,6 +66,11 @@ class Life:
         self.restarts += 1
         self._work = asyncio.create_task(self._scheduler(self._successor))
 
+    async def replaced(self) -> None:
+        """Return when a scheduler that was killed has a successor; at once if none was killed."""
+        if self.api.killed.is_set():
+            await asyncio.gather(self._undertaker)
+
     async def end(self) -> None:
         """Let the scheduler go; what it raised is raised here."""
         tasks = (self._undertaker, self._work)

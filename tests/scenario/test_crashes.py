@@ -59,6 +59,8 @@ async def run_all(
         for fault in faults:
             async with life(point, fault, real, kind) as disturbed:
                 await disturbed.live()
+                # The last write may be the fatal one, and the life ends while the scheduler is replaced.
+                await disturbed.replaced()
                 died = fault in (Fault.KILLED_AFTER, Fault.KILLED_BEFORE)
                 # In real time, a life may take fewer writes than the one in which they were counted.
                 reached = real is None or point < len(disturbed.api.writes)
