@@ -94,7 +94,7 @@ class Reviewer:
             self._view.remove(key)
         else:
             with self.containment.at(key, Step.READ) as step:
-                self._view.put(safely(entry_of, kind, api_version, key, obj))
+                self._view.put(entry_of(kind, api_version, obj))
             if step.failure is not None:
                 self._view.put(unreadable(kind, api_version, key, step.failure))
 

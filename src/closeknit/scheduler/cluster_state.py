@@ -45,7 +45,7 @@ from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 from closeknit.live.containment import Containment
-from closeknit.live.entries import entry_of, safely, unreadable
+from closeknit.live.entries import entry_of, unreadable
 from closeknit.scheduler.beliefs import Beliefs
 from closeknit.scheduler.changes import Change
 from closeknit.scheduler.gangs.history import has_run
@@ -412,7 +412,7 @@ class ClusterState:
                     (self.have_run.add if has_run(obj) else self.have_run.discard)(key)
                 if self.beliefs and not isinstance(obj, msgspec.Struct):
                     self.beliefs.heard(key, str(obj["metadata"].get("resourceVersion", "")))
-                self.put(safely(entry_of, kind, api_version, key, obj))
+                self.put(entry_of(kind, api_version, obj))
             failure = step.failure
         if failure is not None:
             self._put_unreadable(kind, api_version, key, obj, failure)

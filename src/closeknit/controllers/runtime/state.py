@@ -16,7 +16,7 @@ from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.failures import Step
 from closeknit.hub.keys import Key
 from closeknit.live.containment import Containment
-from closeknit.live.entries import safely, unreadable, whole_entry_of
+from closeknit.live.entries import unreadable, whole_entry_of
 
 
 class ViewResetError(Exception):
@@ -60,7 +60,7 @@ class ControllerState:
                 self._withheld[key] = kind, api_version, obj
             else:
                 with self.containment.at(key, Step.READ) as step:
-                    self.view.put(safely(whole_entry_of, kind, api_version, key, obj))
+                    self.view.put(whole_entry_of(kind, api_version, obj))
                 failure = step.failure
             if failure is not None:
                 self.view.put(unreadable(kind, api_version, key, failure))
