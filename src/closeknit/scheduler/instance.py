@@ -161,6 +161,7 @@ class Instance:
             show=self._show,
             outcomes=outcomes,
             denied=self._is_denied,
+            ended_pods=self._ended_pods,
             describe=self._describe,
             random=self._random,
             pods=self._waiting_pods,
@@ -308,6 +309,11 @@ class Instance:
         if self._scheduler is not None:
             pods = pods_of(self._scheduler.state.view, workload.object.key, workload.dialect)
             yield from (pod.name for pod in pods if pod.stage is Stage.OPEN)
+
+    def _ended_pods(self, workload: Workload) -> Iterator[str]:
+        if self._scheduler is not None:
+            pods = pods_of(self._scheduler.state.view, workload.object.key, workload.dialect)
+            yield from (pod.name for pod in pods if pod.stage in (Stage.SUCCEEDED, Stage.FAILED))
 
     def _is_outdated(self, workload: Workload) -> bool:
         return self._scheduler is not None and self._scheduler.state.is_stale(workload)

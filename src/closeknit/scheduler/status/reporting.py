@@ -97,6 +97,7 @@ class Reporter:
         show: Show = lambda _: None,
         outcomes: Outcomes | None = None,
         denied: Callable[[Key], bool] = lambda _: False,
+        ended_pods: Callable[[Workload], Iterable[str]] = lambda _: (),
         describe: Describe = lambda _: None,
         pods: Callable[[Workload], Iterable[str]] = lambda _: (),
         outdated: Callable[[Workload], bool] = lambda _: False,
@@ -114,6 +115,7 @@ class Reporter:
         self._show = show
         self._outcomes: Outcomes = outcomes or NoOutcomes()
         self._denied = denied
+        self._ended_pods = ended_pods
         self._describe = describe
         self._resource = resource
         self._random = random
@@ -358,10 +360,12 @@ class Reporter:
     def _check_bound_pods(self, workload: Workload) -> None:
         """Have bound pods of a unit that is new to this scheduler checked not to show that they wait.
 
-        A scheduler that was killed may have written that late, and not taken it back.
+        A scheduler that was killed may have written that late, and not taken it back. Pods that have ended by
+        now are checked as well.
         """
-        for pod in workload.running:
-            if self._denied(pod_key := Key("", "Pod", workload.object.namespace, pod.name)):
+        names = dict.fromkeys([*(pod.name for pod in workload.running), *self._ended_pods(workload)])
+        for name in names:
+            if self._denied(pod_key := Key("", "Pod", workload.object.namespace, name)):
                 self._dismissed.setdefault(pod_key, self._clock.monotonic())
 
     def _forget_unworded(self, key: Key) -> None:
